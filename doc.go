@@ -1,0 +1,2 @@
+// Package parkade holds the vocabulary of the product and its pure rules.
+package parkade
