@@ -1,2 +1,0 @@
-// Package parkade holds the vocabulary of the product and its pure rules.
-package parkade
