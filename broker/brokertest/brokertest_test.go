@@ -72,6 +72,8 @@ func TestNodeKeepsConfirmedMessagesOverAKill(t *testing.T) {
 	node := brokertest.Node(t, "4.3")
 	url := brokertest.Vhost(t, node.Broker)
 	queue := brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
+	node.Stop() // see Kill9
+	node.Start()
 	brokertest.Publish(t, url, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
 	node.Kill9()
 	if _, err := amqp.Dial(url); err == nil {

@@ -168,15 +168,21 @@ func Take(tb testing.TB, amqpURL, queue string, n int) []amqp.Delivery {
 				if !ok {
 					return fmt.Errorf("the broker ended the consumer on %s after %d messages of %d", queue, len(taken), n)
 				}
-				if err := d.Ack(false); err != nil {
-					return err
-				}
 				taken = append(taken, d)
 			case <-timeout:
 				return fmt.Errorf("%s gave %d messages, want %d", queue, len(taken), n)
 			}
 		}
-		return nil
+		if n == 0 {
+			return nil
+		}
+		// One ack for all and an answered call after it: acks of a channel that
+		// closes at once are partly lost on quorum queues (measured).
+		if err := taken[n-1].Ack(true); err != nil {
+			return err
+		}
+		_, err = ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+		return err
 	})
 	return taken
 }
@@ -196,7 +202,7 @@ func once(tb testing.TB, amqpURL string, use func(ch *amqp.Channel) error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := ch.Close(); err != nil { // acks have arrived once the close is answered
+	if err := ch.Close(); err != nil {
 		tb.Fatal(err)
 	}
 }

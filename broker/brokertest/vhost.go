@@ -20,7 +20,7 @@ func Vhost(tb testing.TB, b Broker) string {
 	path := "vhosts/" + url.PathEscape(name)
 	b.must(tb, http.MethodPut, path, map[string]any{}, nil)
 	b.forget(tb, path)
-	grant(tb, b, name, amqpURL.User.Username(), Everything)
+	grant(tb, b, name, amqpURL.User.Username(), Everything())
 	amqpURL.Path, amqpURL.RawPath = "/"+name, ""
 	return amqpURL.String()
 }
@@ -46,7 +46,7 @@ type Permissions struct {
 }
 
 // Everything lets a user do everything in a vhost.
-var Everything = Permissions{Configure: ".*", Write: ".*", Read: ".*"}
+func Everything() Permissions { return Permissions{Configure: ".*", Write: ".*", Read: ".*"} }
 
 // User creates a user with these permissions in the vhost of amqpURL, and with
 // management tags ("management", "monitoring", "administrator"). It returns the

@@ -1,0 +1,64 @@
+# Parkade's commands; `make` lists them.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+
+# Packages that share the two cores of a small machine: more at once only makes brokers time out.
+TEST := go test -race -shuffle=on -p 2 -timeout 20m
+
+.PHONY: help
+help: ## List the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s $$'\t'
+
+.PHONY: build
+build: ## Build static binaries into bin/
+	$(BUILD) -o bin/ ./cmd/...
+
+.PHONY: generate
+generate: tools/bin/templ ## Turn the templ files into Go
+	tools/bin/templ fmt views
+	tools/bin/templ generate -path views
+
+.PHONY: lint
+lint: tools/bin/golangci-lint tools/bin/templ ## Run the linters, change nothing
+	tools/bin/templ fmt -fail views
+	dev/generated
+	go vet ./...
+	tools/bin/golangci-lint run ./...
+	go mod tidy -diff
+
+.PHONY: test
+test: ## Run every test that can run here (in CI all of them)
+	@if [[ -n "$${CI:-}" ]]; then dev/install; fi
+	dev/with-brokers $(TEST) ./...
+
+.PHONY: soak
+soak: ## Run every crash point on every version and queue type, for hours
+	PARKADE_SOAK=1 dev/with-brokers $(TEST) -timeout 6h -count 1 ./test/...
+
+.PHONY: bench
+bench: ## Measure the budgets that docs/development.md lists
+	PARKADE_BENCH=1 dev/with-brokers go test -p 1 -timeout 2h -count 1 -run '^Test.*Budget' -bench . -v ./test/bench/...
+
+.PHONY: demo
+demo: ## Start a broker, the reference pipeline with faults, and the dashboard
+	dev/demo
+
+.PHONY: docker
+docker: ## Build the images of the dashboard and of the pipeline
+	docker build --build-arg VERSION=$(VERSION) --target dashboard -t parkade:$(VERSION) .
+	docker build --build-arg VERSION=$(VERSION) --target pipeline -t parkade-pipeline:$(VERSION) .
+
+.PHONY: clean
+clean: ## Delete what the commands above built
+	rm -rf bin tools/bin
+
+# The tools are built once for each version in tools/go.mod; linking the linter takes a while.
+tools/bin/golangci-lint: tools/go.mod tools/go.sum
+	cd tools && go build -o bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+tools/bin/templ: tools/go.mod tools/go.sum
+	cd tools && go build -o bin/templ github.com/a-h/templ/cmd/templ
