@@ -85,8 +85,9 @@ type Session struct {
 
 // Batch is what one cycle of a drain took.
 type Batch struct {
-	Deliveries []Delivery
-	FenceOK    bool // asked before consume: the session's fence was over
+	Deliveries    []Delivery
+	FenceOK       bool  // asked before consume: the session's fence was over
+	DeliveryLimit int64 // of the queue; 0 where there is none, or it isn't known
 }
 
 // ParkedBatch is what became of a batch.

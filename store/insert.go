@@ -1,0 +1,221 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"parkade"
+)
+
+// record is a delivery on its way to becoming a row.
+type record struct {
+	parkade.Delivery
+
+	id          parkade.MessageID
+	fp          [32]byte
+	bodyHash    [32]byte
+	identified  bool
+	brokerCount int64
+	copyOf      parkade.MessageID
+	lastChance  bool
+
+	messageID string
+	exception string
+	reason    string
+	origin    *parkade.Origin
+	attempts  parkade.Attempts
+
+	cameFrom parkade.ReplayID
+	foreign  string
+	previous parkade.MessageID
+	round    int64
+
+	properties []byte
+	headers    []byte
+	raw        bool // in the fallback form
+}
+
+// newRecord works out what a row says about a delivery.
+func newRecord(d parkade.Delivery, limit int64) *record {
+	r := &record{
+		Delivery: d, bodyHash: sha256.Sum256(d.Body), identified: d.Identified(), brokerCount: d.BrokerCount(),
+		messageID: parkade.Text(d.Properties.MessageID), exception: parkade.ExceptionOf(d.Headers), attempts: parkade.AttemptsOf(d.Headers),
+	}
+	if n, ok := d.Headers.Int(parkade.DeliveryCount); ok && limit > 0 {
+		r.lastChance = n >= limit
+	}
+	deaths := parkade.Deaths(d.Headers)
+	r.reason = parkade.ReasonOf(deaths)
+	if o, ok := parkade.OriginOf(deaths); ok {
+		r.origin = &o
+	}
+	var err error
+	if r.fp, err = d.Fingerprint(); err == nil {
+		r.properties, err = d.Properties.AppendBinary(nil)
+	}
+	if err == nil {
+		r.headers, err = d.Headers.AppendBinary(nil)
+	}
+	if err != nil {
+		r.fallBack(err)
+	}
+	return r
+}
+
+// fallBack reduces r to what can always be written: where it was published to,
+// its properties as far as they can be encoded, and its body.
+func (r *record) fallBack(why error) {
+	r.raw = true
+	if r.fp == ([32]byte{}) {
+		r.fp = r.bodyHash
+	}
+	if properties, err := r.Properties.AppendBinary(nil); err == nil {
+		r.properties = properties
+	} else {
+		r.properties = []byte{0, 0}
+	}
+	r.headers = []byte{0, 0, 0, 0}
+	r.exception = "stored without its headers: " + why.Error()
+	r.messageID, r.reason, r.origin, r.attempts = "", "", nil, parkade.Attempts{}
+	r.foreign = ""
+}
+
+// group is how many rows one INSERT takes: enough to make the calls cheap.
+const group = 20
+
+const (
+	messageColumns = `id, source_id, batch_id, fp, identified, redelivered, broker_count, copy_of, last_chance,
+		exchange, routing_key, message_id, correlation_id, type, content_type, reason, exception,
+		origin_exchange, origin_key, origin_queue, attempts, attempts_from, size, body_hash,
+		came_from, foreign_replay, previous_id, round, parked_at, changed_at`
+	contentColumns = `message_id, properties, headers, body`
+)
+
+// inserts are the prepared statements of Park, for a group of rows and for one.
+type inserts struct {
+	messages, message, contents, content *sql.Stmt
+}
+
+func (i *inserts) prepare(ctx context.Context, db *sql.DB) error {
+	for _, p := range []struct {
+		to             **sql.Stmt
+		table, columns string
+		rows           int
+	}{
+		{&i.messages, "message", messageColumns, group}, {&i.message, "message", messageColumns, 1},
+		{&i.contents, "content", contentColumns, group}, {&i.content, "content", contentColumns, 1},
+	} {
+		values := "(" + placeholders(strings.Count(p.columns, ",")+1) + "), "
+		stmt, err := db.PrepareContext(ctx,
+			`INSERT INTO `+p.table+` (`+p.columns+`) VALUES `+strings.TrimSuffix(strings.Repeat(values, p.rows), ", "))
+		if err != nil {
+			return doing("prepare to insert a "+p.table, err)
+		}
+		*p.to = stmt
+	}
+	return nil
+}
+
+func (i *inserts) close() error {
+	var errs []error
+	for _, stmt := range []*sql.Stmt{i.messages, i.message, i.contents, i.content} {
+		if stmt != nil {
+			errs = append(errs, stmt.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// flush inserts what is pending, in groups. A group with a row that can't be
+// written is inserted row by row.
+func (p *parking) flush(ctx context.Context) error {
+	for len(p.pending) > 0 {
+		n := 1
+		if len(p.pending) >= group {
+			n = group
+		}
+		err := p.insert(ctx, p.pending[:n])
+		if refusedRow(err) {
+			err = p.insertEach(ctx, p.pending[:n])
+		}
+		if err != nil {
+			return err
+		}
+		p.pending = p.pending[n:]
+	}
+	return nil
+}
+
+func (p *parking) insertEach(ctx context.Context, records []*record) error {
+	for _, r := range records { // of which the table message may have some already
+		if _, err := p.tx.ExecContext(ctx, `DELETE FROM message WHERE id = ?`, r.id); err != nil {
+			return err
+		}
+	}
+	for _, r := range records {
+		err := p.insert(ctx, []*record{r})
+		if refusedRow(err) && !r.raw {
+			p.store.log.Warn("message stored without its headers", "message", int64(r.id), "err", err)
+			if _, err := p.tx.ExecContext(ctx, `DELETE FROM message WHERE id = ?`, r.id); err != nil {
+				return err
+			}
+			r.fallBack(err)
+			err = p.insert(ctx, []*record{r})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insert writes a whole group, or one row.
+func (p *parking) insert(ctx context.Context, records []*record) error {
+	i := &p.store.inserts
+	messages, contents := i.messages, i.contents
+	if len(records) == 1 {
+		messages, contents = i.message, i.content
+	}
+	var rows, bodies []any
+	for _, r := range records {
+		rows = p.row(rows, r)
+		body := r.Body
+		if body == nil {
+			body = []byte{}
+		}
+		bodies = append(bodies, int64(r.id), r.properties, r.headers, body)
+	}
+	if _, err := p.tx.StmtContext(ctx, messages).ExecContext(ctx, rows...); err != nil {
+		return err
+	}
+	_, err := p.tx.StmtContext(ctx, contents).ExecContext(ctx, bodies...)
+	return err
+}
+
+// row appends the values of messageColumns.
+func (p *parking) row(to []any, r *record) []any {
+	var exchange, key, queue any
+	if r.origin != nil {
+		exchange, key, queue = r.origin.Exchange, r.origin.RoutingKey, r.origin.Queue
+	}
+	var correlation, typ, contentType string
+	if !r.raw {
+		correlation, typ, contentType = parkade.Text(r.Properties.CorrelationID), parkade.Text(r.Properties.Type), parkade.Text(r.Properties.ContentType)
+	}
+	now := millis(p.now)
+	return append(to, int64(r.id), int64(p.session.Source), p.result.Batch, r.fp[:], r.identified, r.Redelivered, r.brokerCount,
+		orNull(int64(r.copyOf)), r.lastChance, r.Exchange, r.RoutingKey, r.messageID, correlation, typ, contentType, r.reason, r.exception,
+		exchange, key, queue, r.attempts.Count, r.attempts.From, int64(len(r.Body)), r.bodyHash[:],
+		orNull(int64(r.cameFrom)), r.foreign, orNull(int64(r.previous)), r.round, now, now)
+}
+
+// orNull returns n, and NULL for 0, which stands for none.
+func orNull(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
