@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the scripts in dev/ share.
 
 say() { echo "dev: $*" >&2; }
@@ -32,6 +33,7 @@ apt_install() {
 # apt_mirror prints the address that this machine gets Debian from.
 apt_mirror() {
   local mirror
+  # shellcheck disable=SC2016 # expanded by apt-get
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' 'Origin: Debian' 'Label: Debian' 2>/dev/null | head -n 1)
   [[ -n $mirror ]] || mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\).*/\2/p' /etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null | head -n 1)
   [[ -n $mirror ]] || die "apt has no Debian mirror in its sources"
