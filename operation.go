@@ -107,6 +107,7 @@ type Operation struct {
 type Send struct {
 	Replay  ReplayID
 	Message MessageID
+	Queue   Queue  // the message's parking queue: its broker and vhost are where it is sent
 	Stamp   string // the value of x-replay-id
 	Draft   Draft
 	Risky   bool // to be sent alone, so that a refusal hurts no other
