@@ -84,6 +84,15 @@ func (f QueueFacts) limit() int64 {
 	return 20
 }
 
+// LastChance is the delivery count at which the queue destroys a message when it
+// is handed out once more and lost; 0 where it never does.
+func (f QueueFacts) LastChance() int64 {
+	if !f.NeedsCare() {
+		return 0
+	}
+	return f.limit()
+}
+
 // safeLimit is a limit that no drain comes near.
 const safeLimit = 100_000
 
