@@ -28,7 +28,7 @@ const pragmas = "_pragma=auto_vacuum(INCREMENTAL)&_pragma=busy_timeout(5000)&_pr
 // The two kinds of connection. A writer keeps the edges of the indexes in memory
 // and lets 16 MiB gather between two checkpoints.
 const (
-	writing = "_txlock=immediate&_pragma=cache_size(-32768)&_pragma=wal_autocheckpoint(4000)"
+	writing = "_txlock=immediate&_pragma=cache_size(-32768)&_pragma=wal_autocheckpoint(4000)&_pragma=temp_store(MEMORY)"
 	reading = "_query_only=1&_pragma=cache_size(-4096)"
 	readers = 4
 )

@@ -22,7 +22,7 @@ func (s *Store) Park(ctx context.Context, session parkade.Session, b parkade.Bat
 	p := parking{session: session, batch: b, now: s.now(), store: s, tally: tally{}, used: map[int64]int64{}}
 	err := s.write(ctx, Messages|Drains, func(tx *sql.Tx) error {
 		p.tx = tx
-		return p.run(ctx)
+		return p.run(context.WithoutCancel(ctx))
 	})
 	if err != nil {
 		return parkade.ParkedBatch{}, doing("park a batch", err)

@@ -23,8 +23,14 @@ type querier interface {
 type row interface{ Scan(dest ...any) error }
 
 // write runs fn in a transaction and, once that is durable, wakes whoever
-// follows what it changes. fn reaches the database through tx alone.
+// follows what it changes. fn reaches the database through tx alone. Once begun it
+// is seen through; fn gives its statements a context that can't be cancelled where
+// there are many, because the driver watches each of the others from a goroutine.
 func (s *Store) write(ctx context.Context, changes Topic, fn func(tx *sql.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
 	tx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return explain(err)
