@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+	"sync"
 
 	"parkade"
 )
@@ -36,6 +37,23 @@ type record struct {
 	properties []byte
 	headers    []byte
 	raw        bool // in the fallback form
+}
+
+// newRecords encodes and hashes a batch on every core, before the transaction that
+// all other writers wait for.
+func newRecords(b parkade.Batch) []*record {
+	const share = 64
+	records := make([]*record, len(b.Deliveries))
+	var wg sync.WaitGroup
+	for from := 0; from < len(records); from += share {
+		wg.Go(func() {
+			for i := from; i < min(from+share, len(records)); i++ {
+				records[i] = newRecord(b.Deliveries[i], b.DeliveryLimit)
+			}
+		})
+	}
+	wg.Wait()
+	return records
 }
 
 // newRecord works out what a row says about a delivery.

@@ -19,7 +19,8 @@ func (s *Store) Park(ctx context.Context, session parkade.Session, b parkade.Bat
 	if len(b.Deliveries) == 0 {
 		return parkade.ParkedBatch{}, errors.New("park a batch: it is empty")
 	}
-	p := parking{session: session, batch: b, now: s.now(), store: s, tally: tally{}, used: map[int64]int64{}}
+	records := newRecords(b)
+	p := parking{session: session, batch: b, records: records, now: s.now(), store: s, tally: tally{}, used: map[int64]int64{}}
 	err := s.write(ctx, Messages|Drains, func(tx *sql.Tx) error {
 		p.tx = tx
 		return p.run(context.WithoutCancel(ctx))
@@ -37,6 +38,7 @@ type parking struct {
 	tx      *sql.Tx
 	session parkade.Session
 	batch   parkade.Batch
+	records []*record
 	now     time.Time
 	source  sourceFacts
 	nextID  parkade.MessageID
@@ -59,8 +61,8 @@ func (p *parking) run(ctx context.Context) error {
 	if err := p.begin(ctx); err != nil {
 		return err
 	}
-	for _, d := range p.batch.Deliveries {
-		if err := p.add(ctx, d); err != nil {
+	for _, r := range p.records {
+		if err := p.add(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -128,8 +130,7 @@ func before4(version string) bool {
 }
 
 // add stores one delivery, or recognises it.
-func (p *parking) add(ctx context.Context, d parkade.Delivery) error {
-	r := newRecord(d, p.batch.DeliveryLimit)
+func (p *parking) add(ctx context.Context, r *record) error {
 	c, err := p.match(ctx, r)
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ func (p *parking) add(ctx context.Context, d parkade.Delivery) error {
 	p.pending = append(p.pending, r)
 	p.result.New++
 	p.result.Copies += copies
-	p.tally.add(p.session.Source, parkade.Parked, amount{1, int64(len(d.Body)), copies})
+	p.tally.add(p.session.Source, parkade.Parked, amount{1, int64(len(r.Body)), copies})
 	return nil
 }
 

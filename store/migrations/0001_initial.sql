@@ -64,7 +64,7 @@ CREATE UNIQUE INDEX drain_batch_one_stored ON drain_batch (session_id) WHERE sta
 
 CREATE TABLE message (
   id              INTEGER PRIMARY KEY AUTOINCREMENT,
-  source_id       INTEGER NOT NULL REFERENCES source,
+  source_id       INTEGER NOT NULL,                     -- of source; unchecked, for speed, as is batch_id
   batch_id        INTEGER NOT NULL,
   fp              BLOB    NOT NULL CHECK (length(fp) = 32),
   identified      INTEGER NOT NULL CHECK (identified IN (0, 1)),
@@ -153,9 +153,21 @@ CREATE TABLE operation (
   policy          TEXT    NOT NULL,                      -- JSON of parkade.Policy
   rate            REAL    NOT NULL DEFAULT 0,
   max_bad         INTEGER NOT NULL DEFAULT 20,           -- pauses after so many bad outcomes in a row
-  total           INTEGER NOT NULL,
+  bad_in_row      INTEGER NOT NULL DEFAULT 0,
+  total           INTEGER NOT NULL DEFAULT 0,
   next_pos        INTEGER NOT NULL DEFAULT 1,
   base_replay_id  INTEGER NOT NULL,
+  -- How many of its replays are in each state, kept in the transaction that
+  -- changes them. A replay that was given back, to be sent later, counts nowhere.
+  intent          INTEGER NOT NULL DEFAULT 0,
+  confirmed       INTEGER NOT NULL DEFAULT 0,
+  unroutable      INTEGER NOT NULL DEFAULT 0,
+  nacked          INTEGER NOT NULL DEFAULT 0,
+  refused         INTEGER NOT NULL DEFAULT 0,
+  unknown         INTEGER NOT NULL DEFAULT 0,
+  cancelled       INTEGER NOT NULL DEFAULT 0,
+  skipped         INTEGER NOT NULL DEFAULT 0,            -- items
+  came_back       INTEGER NOT NULL DEFAULT 0,            -- replays
   idempotency_key TEXT UNIQUE,
   request_hash    BLOB,                                  -- of the request behind idempotency_key
   created_at      INTEGER NOT NULL,
@@ -178,6 +190,7 @@ CREATE TABLE operation_item (
   PRIMARY KEY (operation_id, pos)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operation_item_message ON operation_item (message_id);
+CREATE INDEX operation_item_skipped ON operation_item (operation_id, pos) WHERE skipped <> '';
 
 CREATE TABLE replay (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -200,6 +213,7 @@ CREATE UNIQUE INDEX replay_live ON replay (message_id) WHERE state = 'intent';
 CREATE INDEX replay_message ON replay (message_id, id);
 CREATE INDEX replay_operation ON replay (operation_id, pos);
 CREATE INDEX replay_unknown ON replay (id) WHERE state = 'unknown';
+CREATE INDEX replay_bad ON replay (operation_id, state, pos) WHERE state IN ('unroutable', 'nacked', 'refused', 'unknown', 'cancelled');
 
 CREATE TABLE action (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
