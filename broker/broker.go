@@ -135,7 +135,7 @@ func (b *Broker) connectionName(purpose string) string {
 func (b *Broker) refused(vhost string, err error) error {
 	e, ok := errors.AsType[*amqp.Error](err)
 	switch {
-	case !ok:
+	case !ok, !e.Server && e.Code == amqp.FrameError: // the network
 		return parkade.Errorf(parkade.Unavailable, "RabbitMQ %s can't be reached: %s.", b.cfg.Name, cause(err)).Because(err)
 	case errors.Is(err, amqp.ErrCredentials), e.Code == amqp.AccessRefused && vhost == "":
 		return parkade.Errorf(parkade.Unavailable, "RabbitMQ %s refuses the login.", b.cfg.Name).Because(err)

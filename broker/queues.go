@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strconv"
 	"time"
@@ -155,9 +156,7 @@ func (b *Broker) queues(ctx context.Context, vhost string, query url.Values) ([]
 	var all []queue
 	for page, pages := 1, 1; page <= pages; page++ {
 		q := url.Values{"page": {strconv.Itoa(page)}, "page_size": {"500"}}
-		for name, values := range query {
-			q[name] = values
-		}
+		maps.Copy(q, query)
 		var answer struct {
 			Items []json.RawMessage `json:"items"`
 			Pages int               `json:"page_count"`

@@ -1,0 +1,330 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"parkade"
+	"parkade/broker"
+	"parkade/broker/brokertest"
+)
+
+const heartbeat = 10 * time.Second
+
+func intake(t *testing.T, br *broker.Broker, url, queue string, prefetch int) *broker.Intake {
+	t.Helper()
+	in, err := br.OpenIntake(t.Context(), brokertest.VhostName(t, url), queue, prefetch, heartbeat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(time.Now().Add(time.Second)) })
+	return in
+}
+
+func cycle(n int) broker.Cycle {
+	return broker.Cycle{Messages: n, Linger: 5 * time.Millisecond, Longest: 50 * time.Millisecond}
+}
+
+func numbered(i int) amqp.Publishing {
+	return amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: strconv.Itoa(i), Body: []byte("body " + strconv.Itoa(i))}
+}
+
+func TestIntakeTakesEachMessageOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
+		for _, kind := range []string{brokertest.Classic, brokertest.Quorum} {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				const total = 2500
+				url := brokertest.Vhost(t, b)
+				queue := brokertest.Queue(t, url, kind, "orders.parking", nil)
+				brokertest.PublishN(t, url, "", queue, total, numbered)
+				in := intake(t, open(t, b), url, queue, 7)
+				taken, p := 0, 7
+				for n := 0; taken < total; n++ {
+					batch, err := in.Collect(t.Context(), "parkade-s1-"+strconv.Itoa(n), cycle(p))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if len(batch) > p {
+						t.Fatalf("%d messages with a prefetch of %d", len(batch), p)
+					}
+					for _, d := range batch {
+						if got := parkade.Text(d.Properties.MessageID); got != strconv.Itoa(taken) || d.Redelivered {
+							t.Fatalf("message %d is %s, redelivered %t", taken, got, d.Redelivered)
+						}
+						taken++
+					}
+					if err := in.Ack(); err != nil {
+						t.Fatal(err)
+					}
+					p = broker.NextPrefetch(1<<20, 0, p, batch)
+					if err := in.Prove(p); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if p != 1000 {
+					t.Errorf("small messages end with a prefetch of %d, want the most possible", p)
+				}
+				brokertest.WaitReady(t, url, queue, 0)
+			})
+		}
+	})
+}
+
+func TestWhatIsNotAcknowledgedComesBackAndWhatIsProvenDoesNot(t *testing.T) {
+	t.Parallel()
+	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
+		t.Parallel()
+		url := brokertest.Vhost(t, b)
+		queue := brokertest.Queue(t, url, brokertest.Quorum, "orders.parking", amqp.Table{"x-delivery-limit": 1000000})
+		brokertest.PublishN(t, url, "", queue, 20, numbered)
+		via, p := behind(t, b)
+		in := intake(t, open(t, via), url, queue, 10)
+		collect(t, in, 10)
+		if err := errors.Join(in.Ack(), in.Prove(10)); err != nil {
+			t.Fatal(err)
+		}
+		collect(t, in, 10)
+		p.cut()
+		wantLost(t, in.Prove(10))
+		again := collect(t, intake(t, open(t, b), url, queue, 100), 100)
+		if len(again) != 10 || parkade.Text(again[0].Properties.MessageID) != "10" || !again[0].Redelivered {
+			t.Errorf("%d messages came back, the first %+v", len(again), again[0].Properties.MessageID)
+		}
+	})
+}
+
+func collect(t *testing.T, in *broker.Intake, n int) []parkade.Delivery {
+	t.Helper()
+	batch, err := in.Collect(t.Context(), "parkade-s2-"+strconv.FormatInt(time.Now().UnixNano(), 36),
+		broker.Cycle{Messages: n, Linger: 300 * time.Millisecond, Longest: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
+func TestIntakeEndsWaitingWithItsContextAndGoesOn(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	queue := brokertest.Queue(t, url, brokertest.Quorum, "orders.parking", nil)
+	in := intake(t, open(t, b), url, queue, 10)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	batch, err := in.Collect(ctx, "parkade-s1-1", cycle(10))
+	if err != nil || len(batch) != 0 {
+		t.Fatalf("an empty queue gave %d messages and %v", len(batch), err)
+	}
+	if err := errors.Join(in.Ack(), in.Prove(10)); err != nil {
+		t.Fatal(err)
+	}
+	brokertest.Publish(t, url, "", queue, numbered(0))
+	if batch := collect(t, in, 10); len(batch) != 1 {
+		t.Errorf("%d messages, want 1", len(batch))
+	}
+}
+
+func TestALimitOfBytesEndsACycle(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	queue := brokertest.Queue(t, url, brokertest.Classic, "orders.parking", nil)
+	brokertest.PublishN(t, url, "", queue, 4, func(int) amqp.Publishing { return amqp.Publishing{Body: make([]byte, 1<<20)} })
+	in := intake(t, open(t, b), url, queue, 4)
+	limits := cycle(4)
+	limits.Bytes, limits.Linger, limits.Longest = 1, time.Hour, time.Hour
+	if batch, err := in.Collect(t.Context(), "parkade-s1-1", limits); err != nil || len(batch) == 0 {
+		t.Errorf("%d messages, %v", len(batch), err)
+	}
+}
+
+func TestABodyOverTheLimitEndsTheSession(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	queue := brokertest.Queue(t, url, brokertest.Classic, "orders.parking", nil)
+	brokertest.Publish(t, url, "", queue, amqp.Publishing{Body: make([]byte, 101)})
+	in := intake(t, open(t, b), url, queue, 1)
+	limits := cycle(1)
+	limits.MaxBody = 100
+	batch, err := in.Collect(t.Context(), "parkade-s1-1", limits)
+	big, ok := errors.AsType[*broker.TooBigError](err)
+	if !ok || big.Bytes != 101 || batch != nil {
+		t.Errorf("%v with %d messages", err, len(batch))
+	}
+	wantLost(t, err)
+	brokertest.WaitReady(t, url, queue, 1)
+}
+
+func TestSessionsThatEndOtherwiseAreLost(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	vhost := brokertest.VhostName(t, url)
+	user := brokertest.User(t, b, url, brokertest.Permissions{Configure: "^$", Write: "^$", Read: "^$"})
+	for _, tt := range []struct {
+		name  string
+		as    brokertest.Broker
+		queue bool
+		end   func(t *testing.T, queue string)
+		kind  parkade.Kind
+		want  string
+	}{
+		{"the queue is deleted", b, true, func(t *testing.T, queue string) {
+			_, err := brokertest.Channel(t, url).QueueDelete(queue, false, false, false)
+			if err != nil {
+				t.Error(err)
+			}
+		}, parkade.Unavailable, "ended the consumer"},
+		{"an operator closes the connection", b, true, func(t *testing.T, queue string) {
+			brokertest.CloseConnections(t, b, url, "parkade test drain "+queue)
+		}, parkade.Unavailable, "ended the session"},
+		{"there is no queue", b, false, nil, parkade.NotFound, "no queue 'there is no queue'"},
+		{"no permission to read", user, true, nil, parkade.Forbidden, "may not be read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.queue {
+				brokertest.Queue(t, url, brokertest.Classic, tt.name, nil)
+			}
+			in, err := open(t, tt.as).OpenIntake(t.Context(), vhost, tt.name, 1, heartbeat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ending sync.WaitGroup
+			if tt.end != nil {
+				ending.Go(func() { tt.end(t, tt.name) })
+			}
+			defer ending.Wait()
+			_, err = in.Collect(t.Context(), "parkade-s1-1", cycle(1))
+			wantLost(t, err)
+			if kind, sentence := parkade.Explain(err); kind != tt.kind || !strings.Contains(sentence, tt.want) {
+				t.Errorf("kind %v, %q; want %v, %q", kind, sentence, tt.kind, tt.want)
+			}
+			wantLost(t, in.Prove(1))
+		})
+	}
+}
+
+func TestOnlyACarefulCycleKeepsWhatALostSessionHadInHand(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	for _, careful := range []bool{true, false} {
+		t.Run("careful "+strconv.FormatBool(careful), func(t *testing.T) {
+			t.Parallel()
+			url := brokertest.Vhost(t, b)
+			queue := brokertest.Queue(t, url, brokertest.Quorum, "orders.parking", nil)
+			brokertest.Publish(t, url, "", queue, numbered(0))
+			via, p := behind(t, b)
+			in := intake(t, open(t, via), url, queue, 2)
+			go func() {
+				brokertest.WaitReady(t, url, queue, 0)
+				p.cut()
+			}()
+			batch, err := in.Collect(t.Context(), "parkade-s1-1",
+				broker.Cycle{Messages: 2, Linger: time.Hour, Longest: time.Hour, Careful: careful})
+			wantLost(t, err)
+			if got := len(batch) == 1; got != careful {
+				t.Errorf("%d messages in hand", len(batch))
+			}
+		})
+	}
+}
+
+func TestAnUnansweredCallCutsTheConnection(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	queue := brokertest.Queue(t, url, brokertest.Quorum, "orders.parking", nil)
+	via, p := behind(t, b)
+	in := intake(t, open(t, via, func(c *broker.Config) { c.RPCTimeout = 300 * time.Millisecond }), url, queue, 1)
+	p.hold()
+	began := time.Now()
+	err := in.Prove(1)
+	wantLost(t, err)
+	if _, sentence := parkade.Explain(err); !strings.Contains(sentence, "didn't answer for 300ms") || time.Since(began) > 5*time.Second {
+		t.Errorf("%q after %s", sentence, time.Since(began))
+	}
+}
+
+func TestAnUndecodableMessageIsPoison(t *testing.T) {
+	t.Parallel()
+	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
+		t.Parallel()
+		url := brokertest.Vhost(t, b)
+		queue := brokertest.Queue(t, url, brokertest.Classic, "orders.parking", nil)
+		brokertest.Publish(t, url, "", queue, numbered(0))
+		publishOctetL(t, b, url, queue)
+		br := open(t, b)
+		in := intake(t, br, url, queue, 1)
+		if batch := collect(t, in, 1); len(batch) != 1 || parkade.Text(batch[0].Properties.MessageID) != "0" {
+			t.Fatalf("the message before it: %v", batch)
+		}
+		if err := errors.Join(in.Ack(), in.Prove(1)); err != nil {
+			t.Fatal(err)
+		}
+		batch, err := in.Collect(t.Context(), "parkade-s1-2", cycle(1))
+		if b.AtLeast(4, 0) { // which writes headers anew, in types that the client knows
+			if n, ok := batch[0].Headers.Int("poison"); err != nil || !ok || n != 7 {
+				t.Errorf("%v, %v", batch[0].Headers, err)
+			}
+			return
+		}
+		poison, ok := errors.AsType[*broker.PoisonError](err)
+		if !ok || !strings.Contains(poison.Detail, "invalid field") {
+			t.Errorf("%v is no poison", err)
+		}
+		wantLost(t, err)
+	})
+}
+
+// publishOctetL publishes a message with a header of type L, which other clients
+// write for large integers.
+func publishOctetL(t *testing.T, b brokertest.Broker, amqpURL, queue string) {
+	t.Helper()
+	via, p := behind(t, b)
+	p.swap = [2][]byte{[]byte("\x06poisonl"), []byte("\x06poisonL")}
+	conn, err := amqp.DialConfig(via.AMQP, amqp.Config{Vhost: brokertest.VhostName(t, amqpURL)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	confirm, err := ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{Headers: amqp.Table{"poison": int64(7)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if acked, err := confirm.WaitContext(t.Context()); err != nil || !acked {
+		t.Fatal("not published", err)
+	}
+}
+
+func TestTheNetworkIsNoPoison(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	queue := brokertest.Queue(t, url, brokertest.Classic, "orders.parking", nil)
+	via, p := behind(t, b)
+	in := intake(t, open(t, via), url, queue, 1)
+	time.AfterFunc(50*time.Millisecond, p.cut)
+	_, err := in.Collect(t.Context(), "parkade-s1-1", cycle(1))
+	wantLost(t, err)
+	if _, poison := errors.AsType[*broker.PoisonError](err); poison {
+		t.Error("a cut connection is taken for poison")
+	}
+}
