@@ -30,6 +30,9 @@ type Cycle struct {
 	Linger   time.Duration // without a further message
 	Longest  time.Duration // since the first message
 	Careful  bool          // on a loss, return what is in hand with the error
+
+	// Delivered, where not nil, is called between the last delivery and the cancel.
+	Delivered func()
 }
 
 // OpenIntake connects and prepares for at most prefetch unacknowledged messages
@@ -72,6 +75,9 @@ func (i *Intake) Collect(ctx context.Context, tag string, l Cycle) ([]parkade.De
 	batch, over := i.gather(ctx, deliveries, l)
 	if over {
 		return inHand(batch, l), i.fail(nil)
+	}
+	if l.Delivered != nil && len(batch) > 0 {
+		l.Delivered()
 	}
 	if err := i.session.call(func() error { return i.channel.Cancel(tag, false) }); err != nil {
 		return inHand(batch, l), i.fail(err)
