@@ -72,7 +72,7 @@ func (s *Store) expiry(state parkade.State, now time.Time) any {
 // Probe writes to the store and sees it committed, as a batch would be.
 func (s *Store) Probe(ctx context.Context) error {
 	return s.write(ctx, 0, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE run SET started_at = started_at WHERE id = ?`, s.run.id)
+		_, err := tx.ExecContext(ctx, `UPDATE run SET probes = probes + 1 WHERE id = ?`, s.run.id)
 		return err
 	})
 }

@@ -5,7 +5,8 @@
 CREATE TABLE run (
   id         INTEGER PRIMARY KEY,
   epoch      BLOB    NOT NULL UNIQUE CHECK (length(epoch) = 8),
-  started_at INTEGER NOT NULL
+  started_at INTEGER NOT NULL,
+  probes     INTEGER NOT NULL DEFAULT 0                  -- test writes; SQLite writes nothing where nothing changes
 ) STRICT;
 
 -- A parking queue that was drained once, or that somebody decided about.
