@@ -20,7 +20,7 @@ func (s *Store) Sweep(ctx context.Context) (n int64, err error) {
 		if err != nil {
 			return n, doing("remove old messages", err)
 		}
-		if some < sweepAtOnce {
+		if some == 0 { // not earlier: an end of a chain uncovers the round before it
 			break
 		}
 		if err := ctx.Err(); err != nil {
