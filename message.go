@@ -84,7 +84,7 @@ func oneLine(s string) string {
 	if len(s) <= 300 {
 		return s
 	}
-	s = s[:299]
+	s = s[:297]
 	for !utf8.ValidString(s) {
 		s = s[:len(s)-1]
 	}
