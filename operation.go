@@ -101,6 +101,7 @@ type Operation struct {
 	CreatedAt time.Time
 	StartedAt time.Time // zero: not yet
 	EndedAt   time.Time // zero: not yet
+	Dismissed time.Time // when a person put it out of sight; zero: not yet
 }
 
 // Send is one replay to be sent: what the broker gets, and how it is known.
@@ -136,6 +137,8 @@ type ReplayRecord struct {
 	SentAt     time.Time
 	EndedAt    time.Time // zero: not yet
 	SentHash   [32]byte  // SHA-256 of the body that was sent
+	DecidedBy  string    // who decided about an unknown one, or ""
+	DecidedAs  string    // "arrived" or "not arrived", as they took it
 }
 
 // Item is one message of a frozen set.

@@ -91,6 +91,9 @@ func (b sent) cameBackAs(r *record) bool {
 // confirm settles it, or the next start, which both ask for this first.
 func (p *parking) cameBack(ctx context.Context, b sent) error {
 	now := millis(p.now)
+	if err := countCameBack(ctx, p.tx, b.replay); err != nil {
+		return err
+	}
 	if _, err := p.tx.ExecContext(ctx, `
 		UPDATE replay
 		SET came_back = 1,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
+
 	"parkade"
 )
 
@@ -130,7 +131,10 @@ func (s *Store) begin(ctx context.Context) error {
 	return s.write(ctx, 0, func(tx *sql.Tx) error {
 		row := tx.QueryRowContext(ctx, `INSERT INTO run (epoch, started_at) VALUES (?, ?) RETURNING id`,
 			s.run.epoch[:], millis(s.now()))
-		return row.Scan(&s.run.id)
+		if err := row.Scan(&s.run.id); err != nil {
+			return err
+		}
+		return s.recover(ctx, tx)
 	})
 }
 
