@@ -2,6 +2,7 @@ package parkade
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -64,7 +65,7 @@ func (p Properties) AppendBinary(b []byte) ([]byte, error) {
 			return
 		}
 		flags |= flag
-		b = append(append(b, byte(len(*s))), *s...)
+		b = append(append(b, byte(len(*s))), *s...) //nolint:gosec // an error if it is longer
 	}
 	octet := func(flag uint16, o *uint8) {
 		if o != nil {
@@ -122,7 +123,7 @@ func ParseProperties(b []byte) (Properties, error) {
 	}
 	p.Type, p.UserID, p.AppID = text(flagType), text(flagUserID), text(flagAppID)
 	if r.err != nil || len(r.b) > 0 {
-		return Properties{}, fmt.Errorf("malformed properties")
+		return Properties{}, errors.New("malformed properties")
 	}
 	return p, nil
 }

@@ -21,7 +21,7 @@ func (t Table) AppendBinary(b []byte) ([]byte, error) {
 		if len(f.Name) > math.MaxUint8 {
 			return nil, fmt.Errorf("header name of %d bytes: at most 255 are possible", len(f.Name))
 		}
-		b = append(b, byte(len(f.Name)))
+		b = append(b, byte(len(f.Name))) //nolint:gosec // checked above
 		b = append(b, f.Name...)
 		var err error
 		if b, err = appendValue(b, f.Value); err != nil {
@@ -46,7 +46,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 		}
 		return append(b, 0), nil
 	case int8:
-		return append(b, byte(v)), nil
+		return append(b, byte(v)), nil //nolint:gosec // same bits
 	case uint8:
 		return append(b, v), nil
 	case int16:
@@ -202,10 +202,10 @@ func (r *wire) value(depth int) any {
 		return r.list(depth + 1)
 	case TableT:
 		return r.table(depth + 1)
-	default:
-		r.fail()
-		return nil
+	case unknownTy:
 	}
+	r.fail()
+	return nil
 }
 
 func (r *wire) list(depth int) List {

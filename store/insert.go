@@ -123,11 +123,13 @@ func (i *inserts) prepare(ctx context.Context, db *sql.DB) error {
 		table, columns string
 		rows           int
 	}{
-		{&i.messages, "message", messageColumns, group}, {&i.message, "message", messageColumns, 1},
-		{&i.contents, "content", contentColumns, group}, {&i.content, "content", contentColumns, 1},
+		{&i.messages, "message", messageColumns, group},
+		{&i.message, "message", messageColumns, 1},
+		{&i.contents, "content", contentColumns, group},
+		{&i.content, "content", contentColumns, 1},
 	} {
 		values := "(" + placeholders(strings.Count(p.columns, ",")+1) + "), "
-		stmt, err := db.PrepareContext(ctx,
+		stmt, err := db.PrepareContext(ctx, //nolint:sqlclosecheck // closed by close
 			`INSERT INTO `+p.table+` (`+p.columns+`) VALUES `+strings.TrimSuffix(strings.Repeat(values, p.rows), ", "))
 		if err != nil {
 			return doing("prepare to insert a "+p.table, err)
@@ -206,10 +208,11 @@ func (p *parking) insert(ctx context.Context, records []*record) error {
 		}
 		bodies = append(bodies, int64(r.id), r.properties, r.headers, body)
 	}
-	if _, err := p.tx.StmtContext(ctx, messages).ExecContext(ctx, rows...); err != nil {
+	// The transaction closes what StmtContext returns.
+	if _, err := p.tx.StmtContext(ctx, messages).ExecContext(ctx, rows...); err != nil { //nolint:sqlclosecheck // see above
 		return err
 	}
-	_, err := p.tx.StmtContext(ctx, contents).ExecContext(ctx, bodies...)
+	_, err := p.tx.StmtContext(ctx, contents).ExecContext(ctx, bodies...) //nolint:sqlclosecheck // see above
 	return err
 }
 

@@ -201,6 +201,8 @@ func TestAQuorumQueueMayHandOutAgainWithinASession(t *testing.T) {
 	d.park(true, plain("a", "x"), plain("", "y"))
 	d.prove()
 	d.want(d.park(true, counted(plain("a", "x"), 1), counted(plain("", "y"), 1)), 1, 1, 1)
+	d.prove()
+	d.want(d.park(true, counted(plain("a", "x"), 1), counted(plain("a", "x"), 2)), 1, 1, 0)
 }
 
 func TestALossOutsideTheAckWindowMakesNothingCertain(t *testing.T) {

@@ -11,24 +11,24 @@ import (
 )
 
 // Open opens a new store that lives as long as the test.
-func Open(t testing.TB, opts ...store.Options) *store.Store {
-	t.Helper()
-	return Reopen(t, filepath.Join(t.TempDir(), "parkade.db"), opts...)
+func Open(tb testing.TB, opts ...store.Options) *store.Store {
+	tb.Helper()
+	return Reopen(tb, filepath.Join(tb.TempDir(), "parkade.db"), opts...)
 }
 
 // Reopen opens the store at path, which lives as long as the test unless that
 // closes it itself. At most one of opts counts.
-func Reopen(t testing.TB, path string, opts ...store.Options) *store.Store {
-	t.Helper()
+func Reopen(tb testing.TB, path string, opts ...store.Options) *store.Store {
+	tb.Helper()
 	var o store.Options
 	if len(opts) > 0 {
 		o = opts[0]
 	}
-	s, err := store.Open(t.Context(), path, o)
+	s, err := store.Open(tb.Context(), path, o)
 	if err != nil {
-		t.Fatalf("open a store: %v", err)
+		tb.Fatalf("open a store: %v", err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
@@ -37,37 +37,37 @@ func Queue() parkade.Queue { return parkade.Queue{Broker: "main", Vhost: "/", Na
 
 // Begin starts a session on q, which it describes as a classic queue of RabbitMQ
 // 3.13 that gives returned messages first.
-func Begin(t testing.TB, s *store.Store, q parkade.Queue) parkade.Session {
-	t.Helper()
-	id, err := s.Source(t.Context(), q)
+func Begin(tb testing.TB, s *store.Store, q parkade.Queue) parkade.Session {
+	tb.Helper()
+	id, err := s.Source(tb.Context(), q)
 	if err == nil {
-		err = s.DescribeSource(t.Context(), id, "classic", "3.13.7", true)
+		err = s.DescribeSource(tb.Context(), id, "classic", "3.13.7", true)
 	}
 	if err != nil {
-		t.Fatalf("describe %s: %v", q, err)
+		tb.Fatalf("describe %s: %v", q, err)
 	}
-	session, err := s.BeginSession(t.Context(), id, true, 10*time.Second)
+	session, err := s.BeginSession(tb.Context(), id, true, 10*time.Second)
 	if err != nil {
-		t.Fatalf("begin a session: %v", err)
+		tb.Fatalf("begin a session: %v", err)
 	}
 	return session
 }
 
 // Park drains deliveries from q in a session of their own, as one proven batch,
 // and returns the ids of the rows that are new, oldest first.
-func Park(t testing.TB, s *store.Store, q parkade.Queue, deliveries ...parkade.Delivery) []parkade.MessageID {
-	t.Helper()
-	session := Begin(t, s, q)
-	before := newest(t, s)
-	parked, err := s.Park(t.Context(), session, parkade.Batch{Deliveries: deliveries, FenceOK: true})
+func Park(tb testing.TB, s *store.Store, q parkade.Queue, deliveries ...parkade.Delivery) []parkade.MessageID {
+	tb.Helper()
+	session := Begin(tb, s, q)
+	before := newest(tb, s)
+	parked, err := s.Park(tb.Context(), session, parkade.Batch{Deliveries: deliveries, FenceOK: true})
 	if err == nil {
-		err = s.Prove(t.Context(), session)
+		err = s.Prove(tb.Context(), session)
 	}
 	if err == nil {
-		err = s.EndSession(t.Context(), session)
+		err = s.EndSession(tb.Context(), session)
 	}
 	if err != nil {
-		t.Fatalf("park: %v", err)
+		tb.Fatalf("park: %v", err)
 	}
 	ids := make([]parkade.MessageID, parked.New)
 	for i := range ids {
@@ -78,11 +78,11 @@ func Park(t testing.TB, s *store.Store, q parkade.Queue, deliveries ...parkade.D
 
 // newest returns the id of the newest message. Ids rise without a gap while
 // nothing is swept.
-func newest(t testing.TB, s *store.Store) parkade.MessageID {
-	t.Helper()
-	ms, _, err := s.Messages(t.Context(), parkade.Filter{}, parkade.Page{Limit: 1})
+func newest(tb testing.TB, s *store.Store) parkade.MessageID {
+	tb.Helper()
+	ms, _, err := s.Messages(tb.Context(), parkade.Filter{}, parkade.Page{Limit: 1})
 	if err != nil {
-		t.Fatalf("list the newest message: %v", err)
+		tb.Fatalf("list the newest message: %v", err)
 	}
 	if len(ms) == 0 {
 		return 0
