@@ -142,11 +142,11 @@ const operationColumns = `o.id, o.verb, o.state, o.why, o.by, o.reason, o.filter
 
 func scanOperation(r row) (parkade.Operation, error) {
 	var (
-		o                                    parkade.Operation
-		target, policy                       []byte
-		created, started, ended, dismissed   int64
-		intent, confirmed, unroutable        int64
-		nacked, refused, unknown, notSent    int64
+		o                                  parkade.Operation
+		target, policy                     []byte
+		created, started, ended, dismissed int64
+		intent, confirmed, unroutable      int64
+		nacked, refused, unknown, notSent  int64
 	)
 	err := r.Scan(&o.ID, &o.Verb, &o.State, &o.Why, &o.By, &o.Reason, &o.Filter, &target, &policy, &o.Rate, &o.Total,
 		&intent, &confirmed, &unroutable, &nacked, &refused, &unknown, &notSent, &o.Skipped, &o.CameBack,
