@@ -1,0 +1,443 @@
+package broker_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"parkade"
+	"parkade/broker"
+	"parkade/broker/brokertest"
+)
+
+func publisher(t *testing.T, br *broker.Broker, url string) *broker.Publisher {
+	t.Helper()
+	p, err := br.OpenPublisher(t.Context(), brokertest.VhostName(t, url), "replay 7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// publish sends all and returns the result of each, in order. Between two sends
+// and their results, at most a window is open.
+func publish(t *testing.T, p *broker.Publisher, sends ...parkade.Send) []parkade.Result {
+	t.Helper()
+	var results []parkade.Result
+	open := make(chan struct{}, broker.Window)
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		for _, s := range sends {
+			open <- struct{}{}
+			if err := p.Send(s); err != nil {
+				t.Errorf("send %s: %v", s.Replay, err)
+			}
+		}
+	})
+	for r := range p.Results() {
+		if want := sends[len(results)].Replay; r.Replay != want {
+			t.Fatalf("result %d is of replay %s, want %s", len(results), r.Replay, want)
+		}
+		results = append(results, r)
+		<-open
+		if len(results) == len(sends) {
+			break
+		}
+	}
+	sending.Wait()
+	if len(results) != len(sends) {
+		t.Fatalf("%d results for %d sends", len(results), len(sends))
+	}
+	return results
+}
+
+func one(t *testing.T, p *broker.Publisher, d parkade.Draft) parkade.Result {
+	t.Helper()
+	return publish(t, p, send(1, d))[0]
+}
+
+func wantResult(t *testing.T, got parkade.Result, outcome parkade.Outcome, why string) {
+	t.Helper()
+	if got.Outcome != outcome || !strings.Contains(got.Why, why) {
+		t.Errorf("%s: %q, want %s: %q", got.Outcome, got.Why, outcome, why)
+	}
+}
+
+func TestEveryReturnIsToldOfItsOwnMessage(t *testing.T) {
+	t.Parallel()
+	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
+		t.Parallel()
+		const total = 4000
+		url := brokertest.Vhost(t, b)
+		queue := brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
+		exchange := brokertest.Exchange(t, url, "direct", "ex")
+		brokertest.Bind(t, url, queue, "bound", exchange)
+		var sends []parkade.Send
+		routable := 0
+		for n := range total {
+			key := "bound"
+			if r := n * n % 7; r == 1 || r == 2 { // an uneven mix: 2,285 of them
+				key = "nowhere"
+			} else {
+				routable++
+			}
+			sends = append(sends, send(n, draft(exchange, key, "same body")))
+		}
+		wrong := 0
+		for n, r := range publish(t, publisher(t, open(t, b), url), sends...) {
+			want := parkade.Confirmed
+			if sends[n].Draft.RoutingKey == "nowhere" {
+				want = parkade.Unroutable
+			}
+			if r.Outcome != want {
+				wrong++
+			}
+		}
+		if wrong > 0 {
+			t.Errorf("%d of %d outcomes are wrong", wrong, total)
+		}
+		if routable > total-2000 {
+			t.Fatalf("only %d messages are unroutable", total-routable)
+		}
+		brokertest.WaitReady(t, url, queue, routable)
+	})
+}
+
+// full declares a queue that takes no more.
+func full(t *testing.T, url, name string) {
+	t.Helper()
+	brokertest.Queue(t, url, brokertest.Classic, name, amqp.Table{"x-max-length": 1, "x-overflow": "reject-publish"})
+	brokertest.Publish(t, url, "", name, amqp.Publishing{})
+	brokertest.WaitReady(t, url, name, 1)
+}
+
+func TestANackIsCertainForASingleQueueOnly(t *testing.T) {
+	t.Parallel()
+	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
+		t.Parallel()
+		url := brokertest.Vhost(t, b)
+		full(t, url, "full")
+		brokertest.Queue(t, url, brokertest.Classic, "other", nil)
+		exchange := brokertest.Exchange(t, url, "fanout", "fan")
+		brokertest.Bind(t, url, "full", "", exchange)
+		brokertest.Bind(t, url, "other", "", exchange)
+		p := publisher(t, open(t, b), url)
+		wantResult(t, one(t, p, draft("", "full", "x")), parkade.Nacked, "full")
+		wantResult(t, one(t, p, draft("fan", "", "x")), parkade.Unknown, "others may have it")
+		wantResult(t, one(t, p, draft("", "other", "x")), parkade.Confirmed, "")
+		brokertest.WaitReady(t, url, "full", 1)
+		brokertest.WaitReady(t, url, "other", 2)
+	})
+}
+
+func TestARefusalIsCertainForAMessageThatWasAlone(t *testing.T) {
+	t.Parallel()
+	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
+		t.Parallel()
+		url := brokertest.Vhost(t, b)
+		brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
+		brokertest.Exchange(t, url, "direct", "closed to us")
+		user := brokertest.User(t, b, url, brokertest.Permissions{Configure: "^$", Write: `^amq\.default$`, Read: "^$"})
+		stranger := draft("", "orders", "x")
+		stranger.Properties.UserID = new("somebody else")
+		large := func(c *broker.Config) { c.MaxMessageSize = 1 << 30 }
+		tests := map[string]struct {
+			as    brokertest.Broker
+			draft parkade.Draft
+			want  string
+		}{
+			"missing exchange": {b, draft("gone", "k", "x"), "no exchange 'gone'"},
+			"no permission":    {user, draft("closed to us", "k", "x"), "access to exchange 'closed to us'"},
+			"foreign user id":  {b, stranger, "user_id property set to"},
+		}
+		if b.AtLeast(4, 0) {
+			d := draft("", "orders", "")
+			d.Body = make([]byte, 16<<20+1)
+			tests["large body"] = struct {
+				as    brokertest.Broker
+				draft parkade.Draft
+				want  string
+			}{b, d, "larger than"}
+		}
+		for name, tt := range tests {
+			p := publisher(t, open(t, tt.as, large), url)
+			r := one(t, p, tt.draft)
+			if r.Outcome != parkade.Refused || !strings.Contains(r.Why, tt.want) {
+				t.Errorf("%s: %s: %q, want %q", name, r.Outcome, r.Why, tt.want)
+			}
+			if err := p.Send(send(2, draft("", "orders", "x"))); !errors.Is(err, broker.ErrNotSent) {
+				t.Errorf("%s: afterwards it sends: %v", name, err)
+			}
+			if r, more := <-p.Results(); more {
+				t.Errorf("%s: one result more: %v", name, r)
+			}
+		}
+		brokertest.WaitReady(t, url, "orders", 0)
+	})
+}
+
+func TestARefusalMakesNeighboursUnknownAndConfirmsNoneFalsely(t *testing.T) {
+	t.Parallel()
+	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
+		t.Parallel()
+		url := brokertest.Vhost(t, b)
+		brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
+		p := publisher(t, open(t, b), url)
+		var results []parkade.Result
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			for r := range p.Results() {
+				results = append(results, r)
+			}
+		})
+		sent := 0
+		for n := range 400 {
+			exchange := ""
+			if n == 200 {
+				exchange = "gone"
+			}
+			if p.Send(send(n, draft(exchange, "orders", "x"))) != nil {
+				break
+			}
+			sent++
+		}
+		reading.Wait()
+		if len(results) != sent {
+			t.Fatalf("%d results for %d sends", len(results), sent)
+		}
+		for n, r := range results {
+			switch {
+			case r.Outcome == parkade.Confirmed && n < 200:
+			case r.Outcome == parkade.Unknown && strings.Contains(r.Why, "no exchange 'gone'"):
+			default:
+				t.Fatalf("number %d is %s: %q", n, r.Outcome, r.Why)
+			}
+		}
+		brokertest.WaitReady(t, url, "orders", 200) // what came before it, and nothing after
+	})
+}
+
+func TestACutConnectionMakesUnconfirmedUnknownAndNothingElse(t *testing.T) {
+	t.Parallel()
+	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
+		t.Parallel()
+		url := brokertest.Vhost(t, b)
+		brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
+		via, wire := behind(t, b)
+		p := publisher(t, open(t, via), url)
+		confirmed, unknown, sent := 0, 0, 0
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			for r := range p.Results() {
+				switch r.Outcome {
+				case parkade.Confirmed:
+					if confirmed++; confirmed == 500 {
+						wire.cut()
+					}
+				case parkade.Unknown:
+					unknown++
+				default:
+					t.Errorf("%s: %q", r.Outcome, r.Why)
+				}
+			}
+		})
+		for p.Send(send(sent, draft("", "orders", "x"))) == nil {
+			sent++
+		}
+		reading.Wait()
+		if confirmed+unknown != sent || confirmed < 500 {
+			t.Errorf("%d confirmed and %d unknown of %d", confirmed, unknown, sent)
+		}
+		if at := brokertest.Ready(t, url, "orders"); at < confirmed || at > sent {
+			t.Errorf("%d arrived: %d confirmed, %d sent", at, confirmed, sent)
+		}
+	})
+}
+
+func TestWithoutConfirmsThePublisherGivesUp(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
+	via, wire := behind(t, b)
+	p := publisher(t, open(t, via, func(c *broker.Config) { c.ConfirmTimeout = 400 * time.Millisecond }), url)
+	wantResult(t, one(t, p, draft("", "orders", "x")), parkade.Confirmed, "")
+	wire.hold()
+	for _, r := range publish(t, p, send(2, draft("", "orders", "x")), send(3, draft("", "orders", strings.Repeat("long", 4<<20)))) {
+		wantResult(t, r, parkade.Unknown, "confirmed nothing for 400ms")
+	}
+	if _, more := <-p.Results(); more {
+		t.Error("one result more")
+	}
+}
+
+func TestClosingMakesUnconfirmedUnknown(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
+	via, wire := behind(t, b)
+	p := publisher(t, open(t, via), url)
+	wire.hold()
+	if err := p.Send(send(1, draft("", "orders", "x"))); err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	wantResult(t, <-p.Results(), parkade.Unknown, "lost before")
+	if err := p.Send(send(2, draft("", "orders", "x"))); !errors.Is(err, broker.ErrNotSent) {
+		t.Errorf("a closed publisher sends: %v", err)
+	}
+}
+
+func TestWithoutItsStampNothingIsSent(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	p := publisher(t, open(t, b), url)
+	if err := p.Send(parkade.Send{Replay: 1, Stamp: "a-1", Draft: draft("", "orders", "x")}); err == nil {
+		t.Error("a message is sent whose return couldn't be told")
+	}
+}
+
+func TestAnAlarmIsSaidAndWaitedFor(t *testing.T) {
+	t.Parallel()
+	node := brokertest.Node(t, "4.3")
+	url := brokertest.Vhost(t, node.Broker)
+	brokertest.Queue(t, url, brokertest.Classic, "orders", nil)
+	via, wire := behind(t, node.Broker)
+	p := publisher(t, open(t, via, func(c *broker.Config) { c.ConfirmTimeout = 500 * time.Millisecond }), url)
+	wantResult(t, one(t, p, draft("", "orders", "x")), parkade.Confirmed, "")
+	node.Ctl("set_vm_memory_high_watermark", "absolute", "1MB")
+	if err := p.Send(send(2, draft("", "orders", "x"))); err != nil { // RabbitMQ blocks who publishes
+		t.Fatal(err)
+	}
+	brokertest.Eventually(t, "that RabbitMQ blocks", func() bool { _, _, blocked := p.Blocked(); return blocked })
+	since, why, _ := p.Blocked()
+	if why == "" || time.Since(since) > time.Minute {
+		t.Errorf("blocked since %s for %q", since, why)
+	}
+	if err := p.Send(send(3, draft("", "orders", "x"))); err != nil {
+		t.Fatal(err)
+	}
+	first, timer := time.Now(), time.NewTimer(2*time.Second) // four times the timeout
+	var results []parkade.Result
+wait:
+	for len(results) < 2 {
+		select {
+		case r := <-p.Results():
+			results = append(results, r)
+			if r.Outcome != parkade.Confirmed {
+				t.Errorf("after %s of an alarm %s: %q", time.Since(first), r.Outcome, r.Why)
+			}
+		case <-timer.C:
+			break wait
+		}
+	}
+	if len(results) == 2 {
+		t.Fatal("RabbitMQ took a message in spite of its alarm")
+	}
+	wire.cut()
+	for r := range p.Results() {
+		results = append(results, r)
+		wantResult(t, r, parkade.Unknown, "lost before")
+	}
+	if len(results) != 2 {
+		t.Errorf("%d results for 2 sends", len(results))
+	}
+	node.Ctl("set_vm_memory_high_watermark", "0.6")
+	confirmed := 1
+	for _, r := range results {
+		if r.Outcome == parkade.Confirmed {
+			confirmed++
+		}
+	}
+	brokertest.Eventually(t, "the confirmed messages", func() bool { return brokertest.Ready(t, url, "orders") >= confirmed })
+}
+
+func TestChecksRefuseWhatWouldHurtNeighbours(t *testing.T) {
+	t.Parallel()
+	limits := broker.Limits{Frame: 131072, Body: 1000}
+	long := strings.Repeat("x", 256)
+	deep := parkade.List{}
+	for range 32 {
+		deep = parkade.List{deep}
+	}
+	with := func(change func(*parkade.Draft)) parkade.Draft {
+		d := draft("ex", "key", "body")
+		change(&d)
+		return d
+	}
+	header := func(name string, v any) parkade.Draft {
+		return with(func(d *parkade.Draft) { d.Headers = d.Headers.With(name, v) })
+	}
+	for _, tt := range []struct {
+		name  string
+		draft parkade.Draft
+		field string // "": it passes
+		want  string
+	}{
+		{"plain", draft("ex", "key", "body"), "", ""},
+		{"key of 255 bytes", draft("ex", long[1:], "body"), "", ""},
+		{"key of 256 bytes", draft("ex", long, "body"), "routing_key", "256 bytes"},
+		{"exchange of 256 bytes", draft(long, "key", "body"), "exchange", "256 bytes"},
+		{"key of broken UTF-8", draft("ex", "\xff", "body"), "routing_key", "UTF-8"},
+		{"long message id", with(func(d *parkade.Draft) { d.Properties.MessageID = &long }), "message_id", "256 bytes"},
+		{"long header name", header(long, "v"), "headers", "256 bytes"},
+		{"value without a type", header("a", 1), "headers", "no AMQP type"},
+		{"expiration of ten years", with(func(d *parkade.Draft) { d.Properties.Expiration = new("315360000000") }), "", ""},
+		{"longer expiration", with(func(d *parkade.Draft) { d.Properties.Expiration = new("315360000001") }), "expiration", "whole number"},
+		{"expiration in words", with(func(d *parkade.Draft) { d.Properties.Expiration = new("1m") }), "expiration", "whole number"},
+		{"negative expiration", with(func(d *parkade.Draft) { d.Properties.Expiration = new("-1") }), "expiration", "whole number"},
+		{"CC is a text", header("CC", "key"), "headers", "CC"},
+		{"CC holds numbers", header("CC", parkade.List{int32(1)}), "headers", "CC"},
+		{"CC holds keys", header("CC", parkade.List{"a"}), "", ""},
+		{"32 levels", header("a", deep[0]), "", ""},
+		{"33 levels", header("a", deep), "headers", "32 levels"},
+		{"8193 entries", header("a", make(parkade.List, 8193)), "headers", "8193 entries"},
+		{"headers almost a frame", header("a", strings.Repeat("x", 129000)), "", ""},
+		{"headers of a frame", header("a", strings.Repeat("x", 130100)), "headers", "at most 130048"},
+		{"body at the limit", draft("ex", "key", strings.Repeat("x", 1000)), "", ""},
+		{"body over it", draft("ex", "key", strings.Repeat("x", 1001)), "body", "at most 1000"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := broker.Check(tt.draft, limits)
+			if tt.field == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			e, ok := errors.AsType[*parkade.Error](err)
+			if !ok || e.Field != tt.field || !strings.Contains(e.Message, tt.want) {
+				t.Errorf("%v, want %q about %s", err, tt.want, tt.field)
+			}
+		})
+	}
+}
+
+func TestLimitsFollowTheVersion(t *testing.T) {
+	t.Parallel()
+	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
+		t.Parallel()
+		url := brokertest.Vhost(t, b)
+		br := open(t, b)
+		publisher(t, br, url)
+		want := broker.Limits{Frame: 131072, Body: 128 << 20}
+		if b.AtLeast(4, 0) {
+			want.Body = 16 << 20
+		}
+		if got := br.Limits(); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if br.MaxMessageSize() != want.Body {
+			t.Error(fmt.Sprint(br.MaxMessageSize()))
+		}
+	})
+}
