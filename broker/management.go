@@ -138,17 +138,13 @@ func (b *Broker) get(ctx context.Context, v any, query url.Values, path ...strin
 	return nil
 }
 
-// escape joins path segments. Names may hold slashes, and may be nothing but
-// dots, which a path would lose.
+// escape joins path segments: names may hold slashes.
 func escape(segments ...string) string {
+	escaped := make([]string, len(segments))
 	for i, s := range segments {
-		if strings.Trim(s, ".") == "" {
-			segments[i] = strings.ReplaceAll(s, ".", "%2E")
-		} else {
-			segments[i] = url.PathEscape(s)
-		}
+		escaped[i] = url.PathEscape(s)
 	}
-	return strings.Join(segments, "/")
+	return strings.Join(escaped, "/")
 }
 
 // phrased returns the sentence within an error of rabbit-hole.

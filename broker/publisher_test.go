@@ -235,12 +235,12 @@ func TestACutConnectionMakesUnconfirmedUnknownAndNothingElse(t *testing.T) {
 		var reading sync.WaitGroup
 		reading.Go(func() {
 			for r := range p.Results() {
-				switch r.Outcome {
-				case parkade.Confirmed:
+				switch {
+				case r.Outcome == parkade.Confirmed:
 					if confirmed++; confirmed == 500 {
 						wire.cut()
 					}
-				case parkade.Unknown:
+				case r.Outcome == parkade.Unknown:
 					unknown++
 				default:
 					t.Errorf("%s: %q", r.Outcome, r.Why)
@@ -437,7 +437,7 @@ func TestLimitsFollowTheVersion(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		if br.MaxMessageSize() != want.Body {
-			t.Error(fmt.Sprint(br.MaxMessageSize()))
+			t.Error(br.MaxMessageSize())
 		}
 	})
 }

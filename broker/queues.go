@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -177,9 +178,17 @@ func (b *Broker) queues(ctx context.Context, vhost string, query url.Values) ([]
 	return all, nil
 }
 
-// queue reads one queue.
+// queue reads one queue. A name that a path would swallow is looked up in the list,
+// which doesn't say who consumes.
 func (b *Broker) queue(ctx context.Context, vhost, name string) (queue, error) {
 	var q queue
+	if name == "." || name == ".." {
+		found, err := b.queues(ctx, vhost, url.Values{"name": {"^" + regexp.QuoteMeta(name) + "$"}, "use_regex": {"true"}})
+		if err == nil && len(found) == 0 {
+			err = parkade.Errorf(parkade.NotFound, "RabbitMQ %s has no queue %s.", b.cfg.Name, name)
+		}
+		return append(found, q)[0], err
+	}
 	err := b.get(ctx, &q, nil, "queues", vhost, name)
 	return q, err
 }
