@@ -125,6 +125,7 @@ func Preflight(f QueueFacts) []Finding {
 	say(f.Exclusive, Refuse, "exclusive", "It belongs to one connection and can't be read by another.", "")
 	all = append(all, limitFindings(f)...)
 	say(f.OtherConsumers > 0, Ask, "consumers", fmt.Sprintf("%s also %s from it: each message goes to one of us, so this store would get only a part.", plural(f.OtherConsumers, "other consumer"), verb(f.OtherConsumers, "takes", "take")), "Stop the others first.")
+	say(f.OtherConsumers < 0, Unchecked, "consumers-unchecked", "Whether others take from it, too, isn't known: RabbitMQ doesn't say.", "Enable the statistics of the management plugin.")
 	say(f.SingleActive, Ask, "single-active", "It allows one active consumer: draining takes that place, or waits for it.", "")
 	say(f.Expires, Warn, "expires", "The queue is deleted, with its messages, when nobody uses it for a while.", "Declare it without x-expires.")
 	say(f.TTL, Warn, "ttl", "Its messages expire: what isn't drained in time vanishes.", "Remove the message TTL.")

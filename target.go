@@ -134,6 +134,9 @@ func (t Topology) check(c *Choice, failed string, headers Table) {
 		if q == failed || len(c.Loop.Hops) == 0 {
 			c.Loop = l
 		}
+		if l.Unchecked && (q == failed || failed == "") {
+			warn("What a second failure in %s leads to isn't certain: an exchange of a plugin's type is on the way.", q)
+		}
 		if l.Lost != "" && q == failed || l.Lost != "" && failed == "" {
 			c.Blocked = l.Lost
 		}

@@ -2,7 +2,6 @@ package broker_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
