@@ -51,7 +51,7 @@ func (s *Store) addReplays(ctx context.Context, id parkade.OperationID, items []
 	for i := range items {
 		at[items[i].Position] = &items[i]
 	}
-	for _, v := range replays { // by id, so that the latest stays
+	for _, v := range replays { // of a position by id, so that the latest stays
 		if item := at[v.pos]; item != nil {
 			item.Replay = &v.record
 		}
@@ -92,5 +92,5 @@ const (
 		SELECT ` + replayColumns + `, r.pos
 		FROM replay r JOIN run ON run.id = r.run_id LEFT JOIN message m ON m.id = r.message_id
 		WHERE r.operation_id = ? AND r.pos IN (SELECT value FROM json_each(?))
-		ORDER BY r.id`
+		ORDER BY r.pos, r.id`
 )

@@ -52,27 +52,6 @@ func passed(done []parkade.Result) {
 	}
 }
 
-// sending is a replay on its way, with what settling it has to know.
-type sending struct {
-	replay    parkade.ReplayID
-	operation parkade.OperationID
-	pos       int64
-	message   parkade.MessageID
-	source    parkade.SourceID
-	n         amount
-	cameBack  bool
-	was       parkade.State // of the message, before this operation took it
-}
-
-// verdict is what a replay is settled to, and where its message goes: "" leaves it
-// with the operation, which will take it again.
-type verdict struct {
-	sending
-	outcome parkade.Outcome
-	why     string
-	next    parkade.State
-}
-
 const sendings = `
 	SELECT r.id, r.operation_id, r.pos, r.message_id, m.source_id, m.size, m.copy_of IS NOT NULL, r.came_back, i.was
 	FROM replay r
@@ -87,14 +66,100 @@ func scanSending(r row) (sending, error) {
 }
 
 // sendingsOf are those of an operation's replays with the given ids that have no
-// outcome yet.
-const sendingsOf = sendings + `r.operation_id = ? AND r.id IN (SELECT value FROM json_each(?))`
+// outcome yet. The plus keeps SQLite from reading all replays of the operation.
+const sendingsOf = sendings + `+r.operation_id = ? AND r.id IN (SELECT value FROM json_each(?))`
 
-// record settles the replays of done in their order.
+// record settles the replays of done in their order: confirmed neighbours at once,
+// all others one by one.
 func (p *progress) record(ctx context.Context, done []parkade.Result) error {
-	if len(done) == 0 {
-		return nil
+	for len(done) > 0 {
+		n := confirmedRun(done)
+		if n >= worthwhile {
+			ok, err := p.confirmRun(ctx, done[0].Replay, done[n-1].Replay)
+			if err != nil {
+				return doing("confirm replays", err)
+			}
+			if ok {
+				done = done[n:]
+				continue
+			}
+		}
+		for n = max(n, 1); n < len(done) && confirmedRun(done[n:]) < worthwhile; {
+			n++
+		}
+		if err := p.recordEach(ctx, done[:n]); err != nil {
+			return err
+		}
+		done = done[n:]
 	}
+	return nil
+}
+
+// worthwhile is the length from which a run of confirms is treated as one.
+const worthwhile = 8
+
+// confirmedRun returns how many results at the start of done are plain confirms of
+// neighbours.
+func confirmedRun(done []parkade.Result) int {
+	for i, r := range done {
+		if r.Outcome != parkade.Confirmed || r.Why != "" || r.Replay != done[0].Replay+parkade.ReplayID(i) {
+			return i
+		}
+	}
+	return len(done)
+}
+
+// confirmRun confirms all replays from first to last, unless one of them has an
+// outcome already; then it does nothing and returns false.
+func (p *progress) confirmRun(ctx context.Context, first, last parkade.ReplayID) (bool, error) {
+	type part struct {
+		source parkade.SourceID
+		n      amount
+	}
+	parts, err := query(ctx, p.tx, func(r row) (part, error) {
+		var v part
+		err := r.Scan(&v.source, &v.n.messages, &v.n.bytes, &v.n.copies)
+		return v, err
+	}, confirming, first, last, p.id)
+	if err != nil {
+		return false, err
+	}
+	n := int64(0)
+	for _, v := range parts {
+		n += v.n.messages
+	}
+	if n != int64(last-first)+1 {
+		return false, nil
+	}
+	next := p.confirmed()
+	if err := p.settleRun(ctx, verdict{sending: sending{replay: first}, outcome: parkade.Confirmed, next: next}, last); err != nil {
+		return false, err
+	}
+	for _, v := range parts {
+		p.tally.move(v.source, parkade.InOperation, next, v.n)
+	}
+	p.count(parkade.Intent, -n)
+	p.count(parkade.Confirmed, n)
+	p.bad = 0
+	return true, nil
+}
+
+const confirming = `
+	SELECT m.source_id, count(*), sum(m.size), sum(m.copy_of IS NOT NULL)
+	FROM replay r CROSS JOIN message m ON m.id = r.message_id
+	WHERE r.id BETWEEN ? AND ? AND r.state = 'intent' AND +r.operation_id = ?
+	GROUP BY m.source_id`
+
+// confirmed is the state of a message whose replay was confirmed.
+func (p *progress) confirmed() parkade.State {
+	if p.verb == parkade.GiveBack {
+		return parkade.GivenBack
+	}
+	return parkade.Replayed
+}
+
+// recordEach settles replays by looking at each.
+func (p *progress) recordEach(ctx context.Context, done []parkade.Result) error {
 	ids := make([]parkade.ReplayID, len(done))
 	for i, r := range done {
 		ids[i] = r.Replay
@@ -133,10 +198,7 @@ func (p *progress) judge(ctx context.Context, v sending, r parkade.Result) (verd
 	var err error
 	switch d.outcome {
 	case parkade.Confirmed:
-		d.next = parkade.Replayed
-		if p.verb == parkade.GiveBack {
-			d.next = parkade.GivenBack
-		}
+		d.next = p.confirmed()
 	case parkade.Unknown:
 		d.next = parkade.InDoubt
 	case parkade.NotSent:
@@ -179,77 +241,5 @@ func (p *progress) judgeRun(d verdict) {
 			why += ": " + d.why
 		}
 		p.turn(parkade.Pausing, why+".")
-	}
-}
-
-// settle writes verdicts, a run of neighbours that fared alike at a time.
-func (p *progress) settle(ctx context.Context, verdicts []verdict) error {
-	for len(verdicts) > 0 {
-		n := 1
-		for n < len(verdicts) && alike(verdicts[n-1], verdicts[n]) {
-			n++
-		}
-		if err := p.settleRun(ctx, verdicts[0], verdicts[n-1].replay); err != nil {
-			return doing("settle replays", err)
-		}
-		for _, v := range verdicts[:n] {
-			p.settled(v)
-		}
-		verdicts = verdicts[n:]
-	}
-	return nil
-}
-
-// alike reports whether b continues a run of settled replays. Positions rise with
-// the ids, so that no message is named twice in a run.
-func alike(a, b verdict) bool {
-	return b.replay == a.replay+1 && b.operation == a.operation && b.outcome == a.outcome && b.why == a.why && b.next == a.next
-}
-
-// settleRun settles all replays from that of v to last, which fared as v did.
-func (p *progress) settleRun(ctx context.Context, v verdict, last parkade.ReplayID) error {
-	now := millis(p.now)
-	if _, err := p.tx.ExecContext(ctx, `
-		UPDATE replay
-		SET state = ?1, why = ?2, done_at = ?3, came_back = CASE WHEN ?1 = 'unroutable' THEN 0 ELSE came_back END
-		WHERE id BETWEEN ?4 AND ?5 AND state = 'intent'`,
-		v.outcome, v.why, now, v.replay, last); err != nil {
-		return err
-	}
-	var err error
-	switch {
-	case v.next == "":
-	case v.outcome == parkade.NotSent:
-		_, err = p.tx.ExecContext(ctx, `
-			UPDATE message SET state = ?, operation_id = NULL, changed_at = ?, expires_at = ?
-			FROM replay r
-			WHERE r.id BETWEEN ? AND ? AND message.id = r.message_id`,
-			v.next, now, p.store.expiry(v.next, p.now), v.replay, last)
-	default:
-		_, err = p.tx.ExecContext(ctx, settleMessages,
-			v.next, now, p.store.expiry(v.next, p.now), v.outcome, v.replay, last)
-	}
-	return err
-}
-
-const settleMessages = `
-	UPDATE message
-	SET state = ?1, operation_id = NULL, changed_at = ?2, expires_at = ?3, last_outcome = ?4,
-	    replays = replays + 1, last_replay_id = r.id, came_back = r.came_back
-	FROM replay r
-	WHERE r.id BETWEEN ?5 AND ?6 AND message.id = r.message_id`
-
-// settled counts a verdict. A replay that was given back counts nowhere while its
-// message waits to be taken again.
-func (p *progress) settled(v verdict) {
-	p.count(parkade.Intent, -1)
-	if v.next == "" {
-		p.next = min(p.next, v.pos)
-		return
-	}
-	p.count(v.outcome, 1)
-	p.tally.move(v.source, parkade.InOperation, v.next, v.n)
-	if v.cameBack && v.outcome == parkade.Unroutable {
-		p.cameBack--
 	}
 }
