@@ -33,7 +33,10 @@ func (s *Supervisor) Stop(ctx context.Context, q parkade.Queue, by, why string) 
 	if err := s.store.Want(ctx, q, false, false, by, why); err != nil {
 		return err
 	}
-	s.change(q, func(e *entry) { e.update(func(d *parkade.Drain) { d.Left = -1 }) })
+	s.change(q, func(e *entry) {
+		e.choice = store.SourceChoice{Queue: q, Wanted: "off", By: by, Why: why}
+		e.update(func(d *parkade.Drain) { d.Left = -1 })
+	})
 	return nil
 }
 

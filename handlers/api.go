@@ -26,6 +26,7 @@ func apiRoutes(d Deps) []Route {
 		{get, "/api/v1/messages/:id", Viewer, messages.one},
 		{get, "/api/v1/messages/:id/body", Viewer, messages.body},
 		{post, "/api/v1/messages/:id/preview", Viewer, messages.preview},
+		{post, "/api/v1/messages/:id/decide", Operator, messages.decide},
 		{get, "/api/v1/operations", Viewer, operations.list},
 		{post, "/api/v1/operations", Operator, operations.create},
 		{get, "/api/v1/operations/:id", Viewer, operations.one},

@@ -3,6 +3,8 @@ package handlers
 import (
 	"github.com/a-h/templ"
 	"github.com/labstack/echo/v4"
+
+	"parkade/views"
 )
 
 // render renders before it answers, so that a view that fails is an error page
@@ -14,6 +16,17 @@ func render(c echo.Context, status int, view templ.Component) error {
 		return err
 	}
 	return c.HTMLBlob(status, buf.Bytes())
+}
+
+// RenderProblem answers a request that failed with a page.
+func RenderProblem(c echo.Context, d Deps, f views.Failure) error {
+	return render(c, f.Status, views.Problem(shell(c, d), f))
+}
+
+// RenderProblemPart answers a request that failed with what a page shows in its
+// place for problems.
+func RenderProblemPart(c echo.Context, f views.Failure) error {
+	return render(c, f.Status, views.ProblemPart(f))
 }
 
 // isRefresh reports whether the browser wants only the part of the page that

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"html"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"parkade"
+	"parkade/handlers"
+	"parkade/views"
 )
 
 // problem is a failure as it is answered, whatever the form (RFC 9457).
@@ -29,7 +30,7 @@ type problem struct {
 const slot = "dialog[open] [data-problem], body:not(:has(dialog[open])) [data-problem]"
 
 // answerErrors is the one place where an error becomes an answer and a log line.
-func answerErrors(log *slog.Logger) echo.HTTPErrorHandler {
+func answerErrors(d handlers.Deps, log *slog.Logger) echo.HTTPErrorHandler {
 	return func(err error, c echo.Context) {
 		r := c.Request()
 		if c.Response().Committed || r.Context().Err() != nil {
@@ -40,7 +41,7 @@ func answerErrors(log *slog.Logger) echo.HTTPErrorHandler {
 		if p.Status >= http.StatusInternalServerError {
 			log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", c.Path(), "request_id", p.RequestID, "status", p.Status, "err", err)
 		}
-		if err := p.answer(c); err != nil {
+		if err := p.answer(c, d); err != nil {
 			log.ErrorContext(r.Context(), "answering a failed request", "request_id", p.RequestID, "err", err)
 		}
 	}
@@ -91,7 +92,7 @@ func statusOf(kind parkade.Kind) int {
 }
 
 // answer writes p in the form that whoever asked understands.
-func (p problem) answer(c echo.Context) error {
+func (p problem) answer(c echo.Context, d handlers.Deps) error {
 	r, h := c.Request(), c.Response().Header()
 	// What the handler that failed set for its own answer.
 	h.Del(echo.HeaderContentDisposition)
@@ -108,11 +109,17 @@ func (p problem) answer(c echo.Context) error {
 	case r.Header.Get("HX-Request") != "":
 		h.Set("HX-Retarget", slot)
 		h.Set("HX-Reswap", "innerHTML")
-		return c.HTML(p.Status, "<p>"+html.EscapeString(p.Detail)+"</p>")
+		return handlers.RenderProblemPart(c, p.failure())
 	}
-	text := p.Detail + "\n"
+	return handlers.RenderProblem(c, d, p.failure())
+}
+
+// failure is p as a page shows it. Only a fault of ours is worth looking up in the
+// log.
+func (p problem) failure() views.Failure {
+	f := views.Failure{Status: p.Status, Title: p.Title, Detail: p.Detail}
 	if p.Status == http.StatusInternalServerError {
-		text += "Request " + p.RequestID + "\n"
+		f.RequestID = p.RequestID
 	}
-	return c.String(p.Status, text)
+	return f
 }

@@ -22,7 +22,7 @@ import (
 func New(d handlers.Deps, log *slog.Logger) http.Handler {
 	e := echo.New()
 	e.IPExtractor = clientIP(d.Config)
-	e.HTTPErrorHandler = answerErrors(log)
+	e.HTTPErrorHandler = answerErrors(d, log)
 	e.Pre(identify, secure, recoverPanic, belowBase(d.Config), knownHost(d.Config), sameOrigin(d.Config))
 	for _, r := range handlers.Routes(d) {
 		e.Add(r.Method, r.Path, r.Handler)

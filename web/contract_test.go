@@ -1,0 +1,283 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+
+	"parkade"
+	"parkade/api"
+	"parkade/store"
+	"parkade/store/storetest"
+)
+
+// description loads the description, and forbids in answers what it doesn't name.
+func description(t *testing.T) (*openapi3.T, routers.Router) {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(api.Description)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range doc.Components.Schemas {
+		if name != "Message" { // which MessageDetail extends
+			forbidOthers(s)
+		}
+	}
+	router, err := legacy.NewRouter(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc, router
+}
+
+func forbidOthers(ref *openapi3.SchemaRef) {
+	if ref == nil || ref.Ref != "" || ref.Value == nil || len(ref.Value.AllOf) > 0 {
+		return
+	}
+	s := ref.Value
+	if len(s.Properties) > 0 && s.AdditionalProperties.Schema == nil {
+		s.AdditionalProperties = openapi3.AdditionalProperties{Has: new(false)}
+	}
+	for _, p := range s.Properties {
+		forbidOthers(p)
+	}
+	forbidOthers(s.Items)
+}
+
+// stocked is a site with messages in several states: 1 is parked, 2 was replayed
+// and came back as 5, 3 is in doubt, 4 is discarded.
+func stocked(t *testing.T) site {
+	t.Helper()
+	s := open(t)
+	ctx := t.Context()
+	storetest.Park(t, s.store, storetest.Queue(), storetest.Delivery("a", "{}"), storetest.Delivery("b", "{}"), storetest.Delivery("", "x"), storetest.Delivery("d", ""))
+	send := func(id parkade.MessageID, outcome parkade.Outcome) parkade.Send {
+		m, err := s.store.Message(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op, _, err := s.store.Create(ctx, store.NewOperation{
+			Verb: parkade.Replay, Target: parkade.Target{To: parkade.ToAuto}, By: "test",
+			Items: []store.Planned{{Message: id, Version: m.Version, Exchange: "orders", RoutingKey: "created"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunk, err := s.store.Chunk(ctx, op.ID, nil, 10, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.store.Record(ctx, op.ID, []parkade.Result{{Replay: chunk.Sends[0].Replay, Outcome: outcome, Why: "so it was"}}); err != nil {
+			t.Fatal(err)
+		}
+		return chunk.Sends[0]
+	}
+	sent := send(2, parkade.Confirmed)
+	send(3, parkade.Unknown)
+	if _, _, err := s.store.Create(ctx, store.NewOperation{Verb: parkade.Discard, IDs: []parkade.MessageID{4}, By: "test", Reason: "noise"}); err != nil {
+		t.Fatal(err)
+	}
+	back := storetest.Delivery("b", "{}")
+	back.Headers = back.Headers.With(parkade.ReplayIDHeader, sent.Stamp).With("amount", parkade.Decimal{Scale: 2, Value: -5}).
+		With("raw", "\xff").With("many", parkade.List{int64(1) << 60, parkade.NewTable(parkade.Field{Name: "deep", Value: 1.5}), nil})
+	storetest.Park(t, s.store, storetest.Queue(), back)
+	return s
+}
+
+// TestTheAPIIsWhatItsDescriptionSays calls every operation of the description and
+// holds each answer against it.
+func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
+	t.Parallel()
+	const queue = `"broker": "main", "vhost": "/", "queue": "orders.parking"`
+	tests := []struct {
+		operation, method, path, body string
+		status                        int
+	}{
+		{"listMessages", "GET", "/messages", "", 200},
+		{"listMessages", "GET", "/messages?broker=main&vhost=/&queue=orders.parking&state=parked&limit=1&order=oldest", "", 200},
+		{"listMessages", "GET", "/messages?state=in+doubt&before=99", "", 200},
+		{"listMessages", "GET", "/messages?state=gone", "", 422},
+		{"listMessages", "GET", "/messages?q=text", "", 422},
+		{"listMessages", "GET", "/messages?limit=0", "", 422},
+		{"getMessage", "GET", "/messages/1", "", 200},
+		{"getMessage", "GET", "/messages/2", "", 200},
+		{"getMessage", "GET", "/messages/4", "", 200},
+		{"getMessage", "GET", "/messages/5", "", 200},
+		{"getMessage", "GET", "/messages/99", "", 404},
+		{"getMessage", "GET", "/messages/x", "", 422},
+		{"getMessageBody", "GET", "/messages/3/body", "", 200},
+		{"getMessageBody", "GET", "/messages/99/body", "", 404},
+		{"previewReplay", "POST", "/messages/1/preview", "", 200},
+		{"previewReplay", "POST", "/messages/3/preview", `{"target": {"to": "queue", "queue": "orders.work"}}`, 200},
+		{"previewReplay", "POST", "/messages/4/preview", `{}`, 200},
+		{"previewReplay", "POST", "/messages/1/preview", `{"target": {"to": "queue", "queue": "nowhere"}}`, 200},
+		{"previewReplay", "POST", "/messages/1/preview", `{"edit": {}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "dry_run": true}`, 200},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"filter": {"queue": "orders.parking"}}, "dry_run": true}`, 200},
+		{"createOperation", "POST", "/operations", `{"verb": "discard", "select": {"filter": {"state": "parked"}}, "dry_run": true}`, 200},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "expect": {"count": 2}}`, 409},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "expect": {"count": 1, "hash": "other"}}`, 409},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["4"]}}`, 409},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["99"]}}`, 404},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "canary": {}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "delay": "5m"}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "rate": -1}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1", "1"]}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"filter": {"quue": "x"}}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"filter": {"queue": ""}}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "target": {"queue": "q"}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "give_back", "select": {"ids": ["1"]}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "burn", "select": {"ids": ["1"]}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "discard", "select": {"ids": ["1"]}, "target": {"to": "auto"}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "discard", "what": 1}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "discard"} {}`, 422},
+		{"createOperation", "POST", "/operations", `{`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "restore", "select": {"ids": ["4"]}, "reason": "wasn't noise"}`, 201},
+		{"createOperation", "POST", "/operations", `{"verb": "discard", "select": {"ids": ["4"]}, "expect": {"count": 1}}`, 201},
+		{"createOperation", "POST", "/operations", `{"verb": "resolve", "select": {"ids": ["5"]}}`, 201},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "expect": {"count": 1}, "target": {"to": "exchange", "exchange": "orders", "routing_key": "created"}, "rate": 5, "delay": "0s", "reason": "fixed"}`, 201},
+		{"listOperations", "GET", "/operations?limit=2", "", 200},
+		{"getOperation", "GET", "/operations/1", "", 200},
+		{"getOperation", "GET", "/operations/99", "", 404},
+		{"listReplays", "GET", "/operations/1/replays", "", 200},
+		{"listReplays", "GET", "/operations/2/replays?outcome=unknown", "", 200},
+		{"listReplays", "GET", "/operations/1/replays?outcome=skipped", "", 200},
+		{"listReplays", "GET", "/operations/1/replays?outcome=lost", "", 422},
+		{"listReplays", "GET", "/operations/99/replays", "", 404},
+		{"pauseOperation", "POST", "/operations/7/pause", "", 200},
+		{"resumeOperation", "POST", "/operations/7/resume", "", 200},
+		{"cancelOperation", "POST", "/operations/7/cancel", "", 200},
+		{"pauseOperation", "POST", "/operations/99/pause", "", 404},
+		{"resumeOperation", "POST", "/operations/1/resume", "", 409},
+		{"cancelOperation", "POST", "/operations/1/cancel", "", 409},
+		{"decideDoubt", "POST", "/messages/3/decide", `{"reason": "?"}`, 422},
+		{"decideDoubt", "POST", "/messages/3/decide", `{"arrived": true, "reason": "it is in their database"}`, 200},
+		{"decideDoubt", "POST", "/messages/3/decide", `{"arrived": true}`, 409},
+		{"getMessage", "GET", "/messages/3", "", 200},
+		{"listDrains", "GET", "/drains", "", 200},
+		{"startDrain", "POST", "/drains/start", `{` + queue + `, "reason": "why not"}`, 200},
+		{"startDrain", "POST", "/drains/start", `{"broker": "main", "vhost": "/", "queue": "missing"}`, 409},
+		{"startDrain", "POST", "/drains/start", `{"broker": "main", "vhost": "/"}`, 422},
+		{"stopDrain", "POST", "/drains/stop", `{` + queue + `}`, 200},
+		{"drainNext", "POST", "/drains/next", `{` + queue + `, "count": 0}`, 422},
+		{"drainNext", "POST", "/drains/next", `{` + queue + `, "count": 10}`, 200},
+		{"brake", "POST", "/drains/brake", `{"on": true, "reason": "maintenance"}`, 200},
+		{"brake", "POST", "/drains/brake", `{}`, 422},
+		{"listDrains", "GET", "/drains", "", 200},
+		{"listQueues", "GET", "/queues", "", 200},
+		{"listActions", "GET", "/actions", "", 200},
+		{"listActions", "GET", "/actions?message=4&limit=1", "", 200},
+		{"listActions", "GET", "/actions?operation=7", "", 200},
+		{"listActions", "GET", "/actions?operation=seven", "", 422},
+	}
+	doc, router := description(t)
+	s := stocked(t)
+	called := map[string]bool{}
+	for _, tt := range tests { // in order, over one store
+		name := tt.method + " " + tt.path + " " + tt.body
+		answer := s.ask(t, tt.method, "/api/v1"+tt.path, tt.body)
+		if answer.Code != tt.status {
+			t.Errorf("%s: status %d, want %d: %s", name, answer.Code, tt.status, text(t, answer))
+			continue
+		}
+		op, err := conforms(t, router, tt.method, tt.path, tt.body, answer)
+		if err != nil {
+			t.Errorf("%s:\n%v\n%s", name, err, answer.Body)
+		}
+		if op != tt.operation {
+			t.Errorf("%s is %s, want %s", name, op, tt.operation)
+		}
+		called[op] = called[op] || tt.status < 300
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if !called[op.OperationID] {
+				t.Errorf("%s %s was never called with success", method, path)
+			}
+		}
+	}
+}
+
+// conforms holds a request that succeeded, and any answer, against the description.
+func conforms(t *testing.T, router routers.Router, method, path, body string, answer *httptest.ResponseRecorder) (operation string, err error) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, "/api/v1"+path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	route, params, err := router.FindRoute(r)
+	if err != nil {
+		return "", err
+	}
+	in := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}
+	if answer.Code < http.StatusMultipleChoices {
+		if err := openapi3filter.ValidateRequest(t.Context(), in); err != nil {
+			return route.Operation.OperationID, err
+		}
+	}
+	return route.Operation.OperationID, openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in, Status: answer.Code, Header: answer.Header(), Body: io.NopCloser(bytes.NewReader(answer.Body.Bytes())),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	})
+}
+
+func TestTheSameIdempotencyKeyNeverActsTwice(t *testing.T) {
+	t.Parallel()
+	s := stocked(t)
+	create := func(key, body string) (*httptest.ResponseRecorder, string) {
+		w := s.ask(t, "POST", "/api/v1/operations", body, "Idempotency-Key", key)
+		var o struct{ ID string }
+		_ = json.Unmarshal(w.Body.Bytes(), &o)
+		return w, o.ID
+	}
+	const replay = `{"verb": "replay", "select": {"ids": ["1"]}}`
+	first, id := create("k", replay)
+	if first.Code != http.StatusCreated || first.Header().Get("Location") != "/api/v1/operations/"+id {
+		t.Fatalf("status %d, location %s", first.Code, first.Header().Get("Location"))
+	}
+	if again, same := create("k", `{ "select": {"ids": ["1"]}, "verb": "replay" }`); again.Code != http.StatusCreated || same != id {
+		t.Errorf("again: status %d, operation %s, want %s", again.Code, same, id)
+	}
+	if other, _ := create("k", `{"verb": "replay", "select": {"ids": ["2"]}, "include": ["replayed"]}`); other.Code != http.StatusConflict {
+		t.Errorf("another request with the same key: status %d", other.Code)
+	}
+	if held, _ := create("l", replay); held.Code != http.StatusConflict {
+		t.Errorf("another key: status %d", held.Code)
+	}
+}
+
+func TestAReplayOfAFilterGoesWhereItsDryRunSaid(t *testing.T) {
+	t.Parallel()
+	s := stocked(t)
+	dry := s.ask(t, "POST", "/api/v1/operations", `{"verb": "replay", "select": {"filter": {"state": "parked"}}, "dry_run": true}`)
+	var plan struct {
+		Count  int64
+		Hash   string
+		Groups []struct{ Messages int64 }
+	}
+	if err := json.Unmarshal(dry.Body.Bytes(), &plan); err != nil || plan.Count != 2 || len(plan.Groups) != 1 {
+		t.Fatalf("planned %s (%v)", dry.Body, err)
+	}
+	expect := func(hash string) *httptest.ResponseRecorder {
+		return s.ask(t, "POST", "/api/v1/operations", `{"verb": "replay", "select": {"filter": {"state": "parked"}}, "expect": {"count": 2, "hash": "`+hash+`"}}`)
+	}
+	if w := expect("other"); w.Code != http.StatusConflict {
+		t.Errorf("a set that wasn't confirmed: status %d", w.Code)
+	}
+	if w := expect(plan.Hash); w.Code != http.StatusCreated {
+		t.Errorf("the set that was confirmed: status %d: %s", w.Code, w.Body)
+	}
+}
