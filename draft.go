@@ -1,6 +1,9 @@
 package parkade
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The headers that a replay is stamped with.
 const (
@@ -40,7 +43,7 @@ type Treatment struct {
 	Why      string
 }
 
-// Rounds of replays are stamped with both values.
+// Stamp is what a replay carries in the two replay headers.
 type Stamp struct {
 	ID      string
 	Attempt int32
@@ -124,15 +127,11 @@ func stripped(name string, p Policy) string {
 	case strings.HasPrefix(name, "x-stream-"):
 		return "belongs to the stream it was read from"
 	}
-	for _, h := range AttemptHeaders() {
-		if h == name {
-			return "counts attempts; a replay starts from one"
-		}
-	}
-	for _, h := range p.ResetHeaders {
-		if h == name {
-			return "reset by the policy of this queue"
-		}
+	switch {
+	case slices.Contains(AttemptHeaders(), name):
+		return "counts attempts; a replay starts from one"
+	case slices.Contains(p.ResetHeaders, name):
+		return "reset by the policy of this queue"
 	}
 	return ""
 }

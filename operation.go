@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// OperationID and ReplayID identify operations and replays of this store.
-type (
-	OperationID int64
-	ReplayID    int64
-)
+// OperationID identifies an operation of this store.
+type OperationID int64
+
+// ReplayID identifies a replay of this store.
+type ReplayID int64
 
 func (id OperationID) String() string { return strconv.FormatInt(int64(id), 10) }
 func (id ReplayID) String() string    { return strconv.FormatInt(int64(id), 10) }

@@ -132,7 +132,7 @@ func Preflight(f QueueFacts) []Finding {
 	say(f.DropsHead, Warn, "max-length", "It has a length limit: when full it drops its oldest messages.", "Remove the limit, or set overflow to reject-publish.")
 	say(!f.Durable, Warn, "transient", "It isn't durable: a restart of RabbitMQ loses what is in it.", "Declare it durable, or as a quorum queue.")
 	say(f.ConsumerTimeout > 0 && f.ConsumerTimeout < 2*time.Minute, Warn, "consumer-timeout", "Its consumer timeout is short: when this store is slow, RabbitMQ takes messages back.", "Set the consumer timeout to 5 minutes or more.")
-	say(f.Delayed > 0, Note, "delayed", fmt.Sprintf("%s delayed for a retry: consumers don't see them yet.", plural(f.Delayed, "message is", "messages are")), "")
+	say(f.Delayed > 0, Note, "delayed", plural(f.Delayed, "message is", "messages are")+" delayed for a retry: consumers don't see them yet.", "")
 	return all
 }
 
@@ -159,7 +159,7 @@ func limitFindings(f QueueFacts) []Finding {
 // NeedsCare reports whether the queue is drained one message at a time: it has a
 // finite limit and destroys what exceeds it.
 func (f QueueFacts) NeedsCare() bool {
-	return f.Known && !f.Unlimited() && !(f.DeadLetters && f.DeadLettersReach)
+	return f.Known && !f.Unlimited() && (!f.DeadLetters || !f.DeadLettersReach)
 }
 
 // Worst returns the verdict that decides, or "" when there are no findings.

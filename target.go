@@ -157,12 +157,12 @@ func without(names []string, name string) []string {
 
 // listed joins names as a sentence does, and stops after three.
 func listed(names []string) string {
-	switch n := len(names); {
-	case n == 1:
+	switch n := len(names); n {
+	case 1:
 		return names[0]
-	case n == 2:
+	case 2:
 		return names[0] + " and " + names[1]
-	case n == 3:
+	case 3:
 		return names[0] + ", " + names[1] + " and " + names[2]
 	default:
 		return fmt.Sprintf("%s, %s and %d other queues", names[0], names[1], n-2)
