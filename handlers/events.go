@@ -45,7 +45,7 @@ func (h events) stream(c echo.Context) error {
 	}
 	for say := "beat"; ; {
 		if err := w.send(say); err != nil {
-			return nil //nolint:nilerr // the browser left: there is nobody to tell
+			return nil // the browser left: there is nobody to tell
 		}
 		select {
 		case <-ctx.Done():

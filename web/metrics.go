@@ -30,6 +30,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 // The metrics. Names and labels are relied on by alerts: docs/operations.md lists them.
+//
+//nolint:gochecknoglobals // constant descriptions
 var (
 	build      = desc("build_info", "1, with the version.", "version")
 	messages   = desc("messages", "Messages in the store.", "broker", "vhost", "queue", "state")

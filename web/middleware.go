@@ -61,7 +61,7 @@ func recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 		defer func() {
 			switch r := recover(); r {
 			case nil:
-			case http.ErrAbortHandler: //nolint:errorlint // the value itself is the sign
+			case http.ErrAbortHandler:
 				panic(r)
 			default:
 				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
