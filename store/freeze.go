@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"parkade"
@@ -160,12 +161,7 @@ func (c *creation) stands(m standing, item Planned, shown bool) bool {
 	if shown && (m.version != item.Version || m.last != item.LastReplay) {
 		return false
 	}
-	for _, state := range c.states {
-		if m.state == state {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.states, m.state)
 }
 
 func (c *creation) current(ctx context.Context, items []Planned) (map[parkade.MessageID]standing, error) {

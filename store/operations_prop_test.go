@@ -157,6 +157,16 @@ func (w *world) crash(t *rapid.T) {
 			w.sent = append(w.sent, v)
 		}
 	}
+	for _, flying := range w.flying {
+		for _, v := range flying {
+			rs, err := w.s.Replays(w.t.Context(), v.Message)
+			for _, r := range rs {
+				if r.ID == v.Replay && r.Outcome != parkade.Unknown && r.Outcome != parkade.Confirmed {
+					w.t.Errorf("replay %d may have arrived, and is %s after a crash, %v", r.ID, r.Outcome, err)
+				}
+			}
+		}
+	}
 	clear(w.flying)
 	var open int
 	for _, id := range w.ops {
@@ -177,9 +187,7 @@ func (w *world) cameBack(t *rapid.T) {
 		}
 	}
 	for _, flying := range w.flying {
-		for _, v := range flying {
-			can = append(can, v)
-		}
+		can = append(can, flying...)
 	}
 	if len(can) == 0 {
 		t.Skip("nothing arrived")
