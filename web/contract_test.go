@@ -16,6 +16,7 @@ import (
 
 	"parkade"
 	"parkade/api"
+	"parkade/handlers"
 	"parkade/store"
 	"parkade/store/storetest"
 )
@@ -201,6 +202,13 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 			t.Errorf("%s is %s, want %s", name, op, tt.operation)
 		}
 		called[op] = called[op] || tt.status < 300
+	}
+	for _, r := range handlers.Routes(handlers.Deps{}) {
+		path, ours := strings.CutPrefix(r.Path, "/api/v1")
+		item := doc.Paths.Value(strings.ReplaceAll(path, ":id", "{id}"))
+		if ours && path != "/openapi.yaml" && (item == nil || item.GetOperation(r.Method) == nil) {
+			t.Errorf("%s %s isn't described", r.Method, r.Path)
+		}
 	}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {

@@ -55,6 +55,9 @@ func TestWhatWatchesTheProcessIsAnswered(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, w.Code, w.Body)
 		}
 	}
+	if w := s.ask(t, "HEAD", "/readyz", ""); w.Code != http.StatusOK {
+		t.Errorf("HEAD /readyz: status %d", w.Code)
+	}
 	got := text(t, s.ask(t, "GET", "/metrics", ""))
 	for _, want := range []string{
 		`parkade_messages{broker="main",queue="orders.parking",state="parked",vhost="/"} 2`,

@@ -28,10 +28,11 @@ func New(d handlers.Deps, log *slog.Logger) http.Handler {
 		e.Add(r.Method, r.Path, r.Handler)
 	}
 	probes := &probes{store: d.Store, now: d.Now}
-	e.GET("/healthz", probes.healthz)
-	e.GET("/readyz", probes.readyz)
+	look := []string{http.MethodGet, http.MethodHead} // which load balancers ask by
+	e.Match(look, "/healthz", probes.healthz)
+	e.Match(look, "/readyz", probes.readyz)
 	e.GET("/metrics", echo.WrapHandler(metrics(d, log)))
-	e.GET("/static/*", echo.WrapHandler(static.Handler()))
+	e.Match(look, "/static/*", echo.WrapHandler(static.Handler()))
 	return e
 }
 
