@@ -27,7 +27,7 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 	if err := s.copyTo(ctx, temp); err != nil {
 		return doing("write a backup", explain(err))
 	}
-	if err := syncFile(temp); err != nil {
+	if err := errors.Join(os.Chmod(temp, 0o600), syncFile(temp)); err != nil {
 		return doing("write a backup", err)
 	}
 	if err := os.Link(temp, file); errors.Is(err, fs.ErrExist) {

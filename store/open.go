@@ -62,11 +62,25 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if s.lock, err = acquire(path, s.now()); err != nil {
 		return nil, err
 	}
+	if err := private(path); err != nil {
+		_ = s.lock.Close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
 	if err := s.open(ctx); err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("open %s: %w", path, explain(err))
 	}
 	return s, nil
+}
+
+// private creates the file of a new store so that only its owner may read it:
+// bodies may hold anything. SQLite gives the log beside it the same mode.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // checkFolder refuses a folder that isn't there or isn't safe.

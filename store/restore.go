@@ -102,7 +102,7 @@ func setAside(ctx context.Context, path string, now time.Time) (string, error) {
 	}
 	kept := path + now.UTC().Format(".before-20060102T150405Z")
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Rename(path+suffix, kept+suffix); err != nil && !(suffix != "" && errors.Is(err, fs.ErrNotExist)) {
+		if err := os.Rename(path+suffix, kept+suffix); err != nil && (suffix == "" || !errors.Is(err, fs.ErrNotExist)) {
 			return kept, err
 		}
 	}

@@ -50,6 +50,22 @@ func TestABackupOfAnOpenStoreIsRestoredAndTheOldOneKept(t *testing.T) {
 	}
 }
 
+func TestOnlyItsOwnerMayReadAStoreAndItsBackup(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path, backup := filepath.Join(folder, "parkade.db"), filepath.Join(folder, "backup.db")
+	s := storetest.Reopen(t, path)
+	storetest.Park(t, s, storetest.Queue(), storetest.Delivery("1", "a"))
+	if err := s.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, path + "-wal", path + ".lock", backup} {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+}
+
 func TestWhatIsNoBackupRestoresNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
