@@ -33,7 +33,7 @@ func wired(t *testing.T, b brokertest.Broker) drain.Broker {
 			return drain.Intake{
 				Collect: func(ctx context.Context, tag string, l drain.Limits) ([]parkade.Delivery, error) {
 					return in.Collect(ctx, tag, broker.Cycle{
-						Messages: l.Messages, Bytes: l.Bytes, MaxBody: l.MaxBody, Linger: l.Linger, Longest: l.Longest, Careful: l.Careful,
+						Messages: l.Messages, Bytes: l.Bytes, MaxBody: l.MaxBody, Linger: l.Linger, Longest: l.Longest, Careful: l.Careful, Delivered: l.Delivered,
 					})
 				},
 				Ack: in.Ack, Prove: in.Prove, Close: in.Close,

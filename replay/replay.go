@@ -1,0 +1,59 @@
+// Package replay works out where messages would be sent, and sends them: planned
+// as a person saw it, claimed before anything leaves, and with the broker's word
+// for each.
+package replay
+
+import (
+	"context"
+	"time"
+
+	"parkade"
+)
+
+// Broker is what replays need of one broker.
+type Broker struct {
+	// OpenPublisher connects for publishing into a vhost; purpose names the
+	// connection.
+	OpenPublisher func(ctx context.Context, vhost, purpose string) (Publisher, error)
+
+	// Topology reads the exchanges, queues and bindings of a vhost.
+	Topology func(ctx context.Context, vhost string) (parkade.Topology, error)
+
+	// Check reports why the broker wouldn't take a draft, as a sentence, or nil.
+	Check func(d parkade.Draft) error
+
+	// Risky reports whether the broker may refuse a draft for what is in it.
+	Risky func(d parkade.Draft) bool
+}
+
+// Publisher is one connection that publishes, for one goroutine. After a loss or a
+// refusal it is of no more use.
+type Publisher struct {
+	// Send publishes. An error means that nothing was written, because the
+	// publisher is over; otherwise exactly one result follows.
+	Send func(s parkade.Send) error
+
+	// Results has what became of the sends, in their order. It is closed when the
+	// publisher is over and every send has its result.
+	Results <-chan parkade.Result
+
+	// Blocked reports whether, and why, the broker takes nothing at the moment.
+	Blocked func() (since time.Time, why string, blocked bool)
+
+	// Close ends the publisher: what is unconfirmed becomes unknown.
+	Close func()
+}
+
+// Rule is what the configuration says about replays out of a parking queue.
+type Rule struct {
+	// To prefers one way where both are possible: through the original exchange,
+	// or straight into the failed queue. ToAuto takes what is safe.
+	To parkade.To
+
+	// Fallback is where messages go that don't tell where they came from; the
+	// zero Target is nowhere.
+	Fallback parkade.Target
+
+	Policy parkade.Policy
+	Rate   float64 // messages a second at most; 0 is no limit
+}

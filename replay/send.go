@@ -1,0 +1,196 @@
+package replay
+
+import (
+	"context"
+	"time"
+
+	"parkade"
+	"parkade/store/crash"
+)
+
+// Pauses between two looks at something that tells nobody when it changes.
+const (
+	blockedFor = 200 * time.Millisecond
+	forever    = time.Hour
+)
+
+// send publishes the head of the queue if it may leave by now. Otherwise it
+// returns how long nothing is to be done unless something happens.
+func (w *work) send(lanes context.Context) time.Duration {
+	if len(w.queue) == 0 || w.alone {
+		return forever
+	}
+	s := w.queue[0]
+	l := w.lane(s)
+	b, ok := w.brokers[l.place.broker]
+	if !ok {
+		w.refuse("The broker " + l.place.broker + " isn't in the configuration any more.")
+		return 0
+	}
+	if l.open == nil {
+		return w.openLane(lanes, l, b)
+	}
+	if err := b.Check(s.Draft); err != nil {
+		_, sentence := parkade.Explain(err)
+		w.refuse(sentence)
+		return 0
+	}
+	if _, why, blocked := l.open.Blocked(); blocked {
+		w.say("RabbitMQ takes no messages at the moment: " + why + ".")
+		return blockedFor
+	}
+	alone := l.alone(s, b)
+	if alone && len(w.flying) > 0 {
+		return forever
+	}
+	if pause := w.pace(); pause > 0 {
+		return pause
+	}
+	if err := l.open.Send(s); err != nil { // the publisher is over, which its lane will tell
+		w.log.Info("replay not sent yet", "operation", w.op.ID, "replay", s.Replay, "err", err)
+		l.open.Close()
+		l.open = nil
+		l.opening = true // until it has told all results
+		return forever
+	}
+	w.queue = w.queue[1:]
+	w.alone, w.sendAt = alone, time.Time{}
+	w.flying[s.Replay] = flight{l, s.Draft.Exchange, int64(len(s.Draft.Body))}
+	w.passed()
+	return 0
+}
+
+// pace returns how long the rate limit holds the head of the queue back.
+func (w *work) pace() time.Duration {
+	now := time.Now()
+	if w.sendAt.IsZero() {
+		w.sendAt = now.Add(w.limiter.ReserveN(now, 1).DelayFrom(now))
+	}
+	return w.sendAt.Sub(now)
+}
+
+// refuse ends the head of the queue without sending it.
+func (w *work) refuse(why string) {
+	s := w.queue[0]
+	w.queue = w.queue[1:]
+	w.bytes -= int64(len(s.Draft.Body))
+	w.finish(parkade.Result{Replay: s.Replay, Outcome: parkade.Refused, Why: why})
+}
+
+func (w *work) lane(s parkade.Send) *lane {
+	p := place{s.Queue.Broker, s.Queue.Vhost}
+	if w.lanes[p] == nil {
+		w.lanes[p] = newLane(p)
+	}
+	return w.lanes[p]
+}
+
+// openLane has a lane opened, now or when its last failure is long enough ago.
+func (w *work) openLane(lanes context.Context, l *lane, b Broker) time.Duration {
+	if l.opening {
+		return forever
+	}
+	if pause := time.Until(l.after); pause > 0 {
+		return pause
+	}
+	l.opening = true
+	w.dials.Go(func() { l.dial(lanes, b, w.purpose(), w.events) })
+	return forever
+}
+
+// wait returns when something happened, after d, or when outcomes have to be
+// recorded.
+func (w *work) wait(ctx context.Context, d time.Duration) {
+	if len(w.done) > 0 {
+		d = min(d, recordWithin-time.Since(w.doneSince))
+	}
+	if d <= 0 {
+		w.heed(ctx, false)
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case e := <-w.events:
+		w.take(e)
+	case <-w.nudged:
+		w.heed(ctx, true)
+	case <-timer.C:
+	}
+}
+
+// heed reads the operation's state if it may have changed.
+func (w *work) heed(ctx context.Context, nudged bool) {
+	if !nudged {
+		select {
+		case <-w.nudged:
+		default:
+			return
+		}
+	}
+	op, err := w.store.Operation(ctx, w.op.ID)
+	if err != nil {
+		w.nudge() // asked again
+		return
+	}
+	if claims(op.State) && !claims(w.state) {
+		w.exhausted = false // what was given back may be claimed again
+	}
+	w.state = op.State
+}
+
+// absorb takes what has happened already.
+func (w *work) absorb() {
+	for {
+		select {
+		case e := <-w.events:
+			w.take(e)
+		default:
+			return
+		}
+	}
+}
+
+func (w *work) take(e event) {
+	l := e.lane
+	switch {
+	case e.result != nil:
+		w.settle(*e.result)
+	case e.over:
+		l.open, l.opening = nil, false
+	case e.err != nil:
+		pause := l.retry.NextBackOff()
+		l.opening, l.after = false, time.Now().Add(pause)
+		_, sentence := parkade.Explain(e.err)
+		w.say(sentence)
+		w.log.Warn("no connection to publish", "operation", w.op.ID, "broker", l.place.broker, "vhost", l.place.vhost, "err", e.err, "retry_in", pause)
+	default:
+		l.open, l.opening = e.opened, false
+		w.say("")
+	}
+}
+
+// settle keeps what became of one send.
+func (w *work) settle(r parkade.Result) {
+	f, ok := w.flying[r.Replay]
+	if !ok {
+		return
+	}
+	switch r.Outcome {
+	case parkade.Unroutable:
+		crash.Point("replay.return_read")
+	case parkade.Refused:
+		crash.Point("replay.exception_read")
+	case parkade.Unknown:
+		crash.Point("replay.timeout_cut")
+	case parkade.Confirmed, parkade.Nacked:
+		crash.Point("replay.confirm_read")
+	case parkade.Intent, parkade.NotSent:
+	}
+	delete(w.flying, r.Replay)
+	w.bytes -= f.bytes
+	w.alone = false
+	f.lane.learn(f.exchange, r.Outcome)
+	w.finish(r)
+}

@@ -1,0 +1,240 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"parkade"
+	"parkade/store/crash"
+)
+
+// What may be on its way: intents without a recorded outcome, which is what a
+// crash leaves in doubt; and how many are claimed at once.
+const (
+	window      = 1024
+	windowBytes = 64 << 20
+	chunk       = 256
+	chunkBytes  = 16 << 20
+
+	recordWithin = 100 * time.Millisecond // outcomes that no claim takes along
+	confirmsFor  = 10 * time.Second       // at the end of the process
+)
+
+// work is one operation being worked through, by one goroutine that everything
+// below belongs to.
+type work struct {
+	*Runner
+	op     parkade.Operation
+	events chan event
+	nudged chan struct{}
+	why    atomic.Pointer[string]
+
+	state     parkade.OperationState
+	exhausted bool // nothing is left to be claimed
+	queue     []parkade.Send
+	flying    map[parkade.ReplayID]flight
+	bytes     int64 // of queue and flying
+	alone     bool  // the one that is flying must not get company
+	done      []parkade.Result
+	doneSince time.Time
+	sent      int64
+
+	limiter *rate.Limiter
+	sendAt  time.Time // of the head of queue; zero: not reserved yet
+	lanes   map[place]*lane
+	dials   sync.WaitGroup
+	stuck   time.Duration // how long the store is left alone after it failed
+}
+
+// flight is one message on its way.
+type flight struct {
+	lane     *lane
+	exchange string
+	bytes    int64
+}
+
+func newWork(r *Runner, op parkade.Operation) *work {
+	limit := rate.Inf
+	if op.Rate > 0 {
+		limit = rate.Limit(op.Rate)
+	}
+	w := &work{
+		Runner: r, op: op, state: op.State,
+		events: make(chan event, 2*window), nudged: make(chan struct{}, 1),
+		flying: make(map[parkade.ReplayID]flight), lanes: make(map[place]*lane), limiter: rate.NewLimiter(limit, 1),
+	}
+	w.say("")
+	return w
+}
+
+// nudge has the work look at its operation's state.
+func (w *work) nudge() {
+	select {
+	case w.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// run works until the operation is over, paused or cancelled, or ctx ends. In
+// every case nothing of it is on its way when it returns.
+func (w *work) run(ctx context.Context) {
+	lanes, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer w.dials.Wait()
+	defer cut()
+	// Also for a send that a broker which takes nothing holds up.
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(confirmsFor, cut) })()
+	for {
+		w.absorb()
+		if ctx.Err() != nil {
+			w.interrupt(lanes)
+			return
+		}
+		if !claims(w.state) {
+			w.giveBack()
+		}
+		switch {
+		case w.claimable():
+			w.claim(ctx)
+		case len(w.done) > 0 && (w.idle() || time.Since(w.doneSince) >= recordWithin):
+			w.record(ctx)
+		case w.idle():
+			return
+		default:
+			w.wait(ctx, w.send(lanes))
+		}
+	}
+}
+
+// idle reports whether there is nothing to send and nothing to wait for.
+func (w *work) idle() bool { return len(w.queue) == 0 && len(w.flying) == 0 }
+
+// claimable reports whether it is time for the next chunk.
+func (w *work) claimable() bool {
+	if !claims(w.state) || w.exhausted || len(w.queue) > 0 || w.alone {
+		return false
+	}
+	return len(w.flying) == 0 || len(w.flying)+chunk <= window && w.bytes+chunkBytes <= windowBytes
+}
+
+// claim records what is done and takes the next messages, in one transaction.
+// Until a publisher is open it takes a single one, so that a broker that is away
+// leaves little in hand.
+func (w *work) claim(ctx context.Context) {
+	limit := chunk
+	if w.op.Rate > 0 {
+		limit = min(limit, max(1, int(w.op.Rate)))
+	}
+	if !w.anyOpen() {
+		limit = 1
+	}
+	c, err := w.store.Chunk(ctx, w.op.ID, w.done, limit, chunkBytes)
+	if err != nil {
+		w.storeFails(ctx, err)
+		return
+	}
+	w.recorded()
+	w.state, w.queue = c.State, c.Sends
+	w.exhausted = len(c.Sends) == 0 || c.Left == 0
+	for _, s := range c.Sends {
+		w.bytes += int64(len(s.Draft.Body))
+	}
+}
+
+func (w *work) record(ctx context.Context) {
+	if err := w.store.Record(ctx, w.op.ID, w.done); err != nil {
+		w.storeFails(ctx, err)
+		return
+	}
+	w.recorded()
+}
+
+func (w *work) recorded() {
+	w.done, w.stuck = nil, 0
+	w.say("")
+}
+
+// storeFails waits before the store is tried again. Outcomes stay in hand: a
+// crash would turn them into unknown ones, never the reverse.
+func (w *work) storeFails(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	w.stuck = min(max(time.Second, 2*w.stuck), time.Minute)
+	_, sentence := parkade.Explain(err)
+	w.say("The store can't record outcomes: " + sentence)
+	w.log.Error("outcomes can't be recorded", "operation", w.op.ID, "outcomes", len(w.done), "err", err, "retry_in", w.stuck)
+	select {
+	case <-ctx.Done():
+	case <-time.After(w.stuck):
+	}
+}
+
+// giveBack takes claimed messages out of the way that weren't sent.
+func (w *work) giveBack() {
+	for _, s := range w.queue {
+		w.finish(parkade.Result{Replay: s.Replay, Outcome: parkade.NotSent})
+		w.bytes -= int64(len(s.Draft.Body))
+	}
+	w.queue = nil
+}
+
+// finish keeps an outcome until it is recorded.
+func (w *work) finish(r parkade.Result) {
+	if len(w.done) == 0 {
+		w.doneSince = time.Now()
+	}
+	w.done = append(w.done, r)
+}
+
+// interrupt ends the work because the process does. What was sent gets time for
+// its confirm; then its connection is cut, and the rest is unknown.
+func (w *work) interrupt(lanes context.Context) {
+	ctx := context.WithoutCancel(lanes)
+	if claims(w.state) {
+		if err := w.store.Interrupt(ctx, w.op.ID, "The dashboard was stopped."); err != nil {
+			w.log.Error("operation can't be interrupted", "operation", w.op.ID, "err", err)
+		}
+	}
+	w.giveBack()
+	for len(w.flying) > 0 {
+		w.take(<-w.events)
+	}
+	for try := 0; len(w.done) > 0 && try < 3; try++ {
+		if err := w.store.Record(ctx, w.op.ID, w.done); err != nil {
+			w.log.Error("outcomes can't be recorded", "operation", w.op.ID, "outcomes", len(w.done), "err", err)
+			continue
+		}
+		w.done = nil
+	}
+}
+
+// say explains what is in the way; "" is nothing.
+func (w *work) say(why string) { w.why.Store(&why) }
+
+// purpose names the operation's connections.
+func (w *work) purpose() string { return fmt.Sprintf("replay %d", w.op.ID) }
+
+func (w *work) anyOpen() bool {
+	for _, l := range w.lanes {
+		if l.open != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// passed marks how far the sending is, for tests that kill the process there.
+func (w *work) passed() {
+	w.sent++
+	if w.sent == 1 {
+		crash.Point("replay.sent_first")
+	}
+	if w.exhausted && len(w.queue) == 0 {
+		crash.Point("replay.sent_all")
+	}
+}
