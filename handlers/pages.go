@@ -16,6 +16,7 @@ func pageRoutes(d Deps) []Route { return append(messageRoutes(d), watchRoutes(d)
 func messageRoutes(d Deps) []Route {
 	return []Route{
 		{http.MethodGet, "/rail", Viewer, pages{d}.rail},
+		{http.MethodGet, "/messages", Viewer, messages{d}.list},
 	}
 }
 

@@ -1,0 +1,290 @@
+package views
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"parkade"
+)
+
+// MessagesPage is the list of messages.
+type MessagesPage struct {
+	Shell   Shell
+	Filter  parkade.Filter
+	Oldest  bool
+	Wrong   string // why the filter can't be read, or ""
+	Typed   string // what was typed into the filter, where it is wrong
+	Total   int64
+	Exact   bool
+	Takes   int64 // of the total, those that the verbs of all that match would take
+	All     []parkade.Message
+	First   bool // nothing stands before this page
+	Newer   parkade.MessageID
+	Older   parkade.MessageID // 0: nothing stands behind it
+	States  []StateFacet
+	Queues  []parkade.Queue
+	Reasons []string
+	Keys    []string
+	Drains  []parkade.Drain // what is drained, or could be
+	Newest  time.Time       // when the newest message of the list was stored
+}
+
+// StateFacet is how many messages of the filter's queues are in a state.
+type StateFacet struct {
+	State parkade.State
+	Count int64
+}
+
+// chip is one condition of a filter, and the list without it.
+type chip struct{ name, value, without string }
+
+// listPath returns the address of a list.
+func listPath(f parkade.Filter, oldest bool) string {
+	return "/messages" + listQuery(f, oldest)
+}
+
+func listQuery(f parkade.Filter, oldest bool) string {
+	q := f.Query()
+	if oldest {
+		q.Set("order", "oldest")
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// with returns the list where the condition called name is value; "" drops it.
+func (p MessagesPage) with(name, value string) string {
+	q := p.Filter.Query()
+	if value == "" || q.Get(name) == value {
+		q.Del(name)
+	} else {
+		q.Set(name, value)
+	}
+	if p.Oldest {
+		q.Set("order", "oldest")
+	}
+	if len(q) == 0 {
+		return "/messages"
+	}
+	return "/messages?" + q.Encode()
+}
+
+// queue returns the list of one queue, or without it where that is chosen already.
+func (p MessagesPage) queue(q parkade.Queue) string {
+	f := p.Filter
+	if p.isQueue(q) {
+		f.Broker, f.Vhost, f.Queue = "", "", ""
+	} else {
+		f.Broker, f.Vhost, f.Queue = q.Broker, q.Vhost, q.Name
+	}
+	return listPath(f, p.Oldest)
+}
+
+func (p MessagesPage) isQueue(q parkade.Queue) bool {
+	return p.Filter.Broker == q.Broker && p.Filter.Vhost == q.Vhost && p.Filter.Queue == q.Name
+}
+
+func (p MessagesPage) page(before parkade.MessageID) string {
+	q := p.Filter.Query()
+	if p.Oldest {
+		q.Set("order", "oldest")
+	}
+	if before != 0 {
+		q.Set("before", before.String())
+	}
+	if len(q) == 0 {
+		return "/messages"
+	}
+	return "/messages?" + q.Encode()
+}
+
+// chips lists the conditions of the filter.
+func (p MessagesPage) chips() []chip {
+	q := p.Filter.Query()
+	var all []chip
+	for _, name := range FilterNames() {
+		if value := q.Get(name); value != "" {
+			all = append(all, chip{name, value, p.with(name, "")})
+		}
+	}
+	return all
+}
+
+// FilterNames lists what a filter can say, in the order in which pages show it.
+func FilterNames() []string {
+	return []string{
+		"state", "broker", "vhost", "queue", "reason", "key", "message_id", "outcome", "came_back", "copies", "older", "newer", "operation",
+	}
+}
+
+// age is one choice of how old messages are.
+type age struct{ name, value, label string }
+
+func ages() []age {
+	return []age{
+		{"newer", "1h", "last hour"}, {"newer", "1d", "last 24 h"}, {"older", "1d", "older than 1 d"}, {"older", "7d", "older than 7 d"},
+	}
+}
+
+// open returns the address of a message, from which one comes back to this list.
+func (p MessagesPage) open(id parkade.MessageID) string {
+	return "/messages/" + id.String() + listQuery(p.Filter, p.Oldest)
+}
+
+// all returns the address of what is done with all that match.
+func (p MessagesPage) all(verb string) string {
+	return "/" + verb + "?" + url.Values{"filter": {p.Filter.Query().Encode()}}.Encode()
+}
+
+// target is the queue that all messages on the page failed in, or "".
+func (p MessagesPage) target() string {
+	name := ""
+	for _, m := range p.All {
+		if m.Origin == nil || name != "" && m.Origin.Queue != name {
+			return ""
+		}
+		name = m.Origin.Queue
+	}
+	return name
+}
+
+// verbs are what can be done with all that match.
+func (p MessagesPage) restores() bool { return p.Filter.State == parkade.Discarded }
+
+func (p MessagesPage) filtered() bool { return p.Filter != (parkade.Filter{}) }
+
+// Why says in a line why a message was parked.
+func Why(m parkade.Message) string {
+	in := ""
+	if m.Origin != nil && m.Origin.Queue != "" {
+		in = " " + m.Origin.Queue
+	}
+	switch {
+	case m.Exception != "":
+		return m.Exception
+	case m.Reason == parkade.Rejected && in != "":
+		return "Rejected in" + in
+	case m.Reason == parkade.Rejected:
+		return "Rejected"
+	case m.Reason == parkade.DeliveryLimit && in != "":
+		return "Over the delivery limit of" + in
+	case m.Reason == parkade.DeliveryLimit:
+		return "Over a delivery limit"
+	case m.Reason == parkade.Expired:
+		return "Expired before anybody took it"
+	case m.Reason == parkade.MaxLength:
+		return "Dropped from a full queue"
+	case m.Reason != "":
+		return "Dead-lettered: " + m.Reason
+	}
+	return "Put here without a reason"
+}
+
+// StateName names the state of a message.
+func StateName(s parkade.State) string {
+	switch s {
+	case parkade.Parked:
+		return "Parked"
+	case parkade.InOperation:
+		return "In operation"
+	case parkade.InDoubt:
+		return "In doubt"
+	case parkade.Replayed:
+		return "Replayed, confirmed"
+	case parkade.GivenBack:
+		return "Given back"
+	case parkade.Resolved:
+		return "Resolved by hand"
+	case parkade.Discarded:
+		return "Discarded"
+	}
+	return string(s)
+}
+
+// tag is a small word beside a title.
+type tag struct{ tone, icon, text string }
+
+// tags say what is special about a message.
+func tags(now time.Time, m parkade.Message) []tag {
+	var all []tag
+	say := func(when bool, tone, icon, text string) {
+		if when {
+			all = append(all, tag{tone, icon, text})
+		}
+	}
+	switch m.State {
+	case parkade.InOperation:
+		say(true, "run", "clock", "In operation "+m.Operation.String())
+	case parkade.InDoubt:
+		say(true, "warn", "alert-triangle", "In doubt")
+	case parkade.Replayed:
+		say(!m.CameBack, "good", "check", "Replayed, confirmed")
+	case parkade.Discarded:
+		say(true, "stale", "trash", "Discarded, "+Age(m.ExpiresAt.Sub(now))+" left")
+	case parkade.GivenBack, parkade.Resolved:
+		say(true, "", "check", StateName(m.State))
+	case parkade.Parked:
+		say(m.LastOutcome == parkade.Unroutable, "bad", "", "Unroutable")
+		say(m.LastOutcome == parkade.Nacked, "bad", "", "Nacked")
+		say(m.LastOutcome == parkade.Refused, "bad", "", "Refused")
+	}
+	say(m.CameBack, "bad", "arrow-back-up", "Came back")
+	say(m.Round > 1, "bad", "arrow-back-up", "Round "+Number(m.Round))
+	say(m.CopyOf != 0, "warn", "copy", "Possible copy")
+	return all
+}
+
+// attempts writes how often the original consumer tried, where anything tells.
+func attempts(m parkade.Message) string {
+	if m.Attempts.From == "" {
+		return "–"
+	}
+	return Number(m.Attempts.Count)
+}
+
+func plain(s, none string) string {
+	if strings.TrimSpace(s) == "" {
+		return none
+	}
+	return s
+}
+
+func sorted(oldest bool) string {
+	if oldest {
+		return "ascending"
+	}
+	return "descending"
+}
+
+// allOfThem says which set the verbs of all that match take.
+func (p MessagesPage) allOfThem() string {
+	switch {
+	case p.restores():
+		return "discarded that match"
+	case p.Filter.State == "" && p.filtered():
+		return "parked that match"
+	case p.Filter.State == "":
+		return "parked"
+	}
+	return "matching the filter"
+}
+
+// queueLabel names a queue, with its vhost and broker where its name is not enough.
+func queueLabel(all []parkade.Queue, q parkade.Queue) string {
+	label := q.Name
+	for _, other := range all {
+		if other == q {
+			continue
+		}
+		if other.Name == q.Name && other.Vhost != q.Vhost {
+			label = q.Name + " in " + q.Vhost
+		}
+		if other.Name == q.Name && other.Broker != q.Broker {
+			return q.Name + " in " + q.Vhost + " of " + q.Broker
+		}
+	}
+	return label
+}

@@ -1,0 +1,68 @@
+package views
+
+// Payload is the body of a message as a page shows it.
+type Payload struct {
+	ID       string // of the message
+	Size     int64  // stored, in bytes
+	SHA256   string // of the stored bytes, in hex
+	Kind     string // JSON, XML, text or binary
+	Type     string // the content type that it came with, or ""
+	Encoding string // what was decoded to show it, such as gzip; "" is nothing
+	Decoded  int64  // bytes after decoding, where all of them were; else 0
+	Mode     Mode
+	Modes    []Mode     // that are possible
+	Lines    []Line     // of a text
+	Hex      []HexLine  // of bytes
+	Notes    []BodyNote // about what is shown
+	More     bool       // not all of it is shown
+	Shown    int64      // bytes of the text, or of the body, that are shown
+	Query    string     // of the list that one came from, or ""
+}
+
+// Mode is a way to look at a body.
+type Mode string
+
+// The ways to look at a body.
+const (
+	Pretty Mode = "pretty"
+	Raw    Mode = "raw"
+	Hex    Mode = "hex"
+)
+
+// Line is one line of a text.
+type Line struct {
+	Tokens []Token
+	Bad    bool   // the line where something is wrong
+	Why    string // what is wrong, or ""
+}
+
+// Token is a piece of a line. Class is the short name by which highlighters know
+// it, such as mi for a whole number; "" is plain.
+type Token struct{ Class, Text string }
+
+func (t Token) class() string {
+	if t.Class == "" {
+		return ""
+	}
+	return "ch-" + t.Class
+}
+
+// HexLine is up to 16 bytes.
+type HexLine struct{ Offset, Hex, Text string }
+
+// BodyNote says something about a body that its text doesn't show.
+type BodyNote struct {
+	State State
+	Text  string
+}
+
+func (m Mode) name() string {
+	switch m {
+	case Pretty:
+		return "Pretty"
+	case Raw:
+		return "Raw"
+	case Hex:
+	}
+	return "Hex"
+}
