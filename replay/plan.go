@@ -91,30 +91,47 @@ func (p *Planner) Plan(ctx context.Context, r Request) (Plan, error) {
 	return d.finish(ctx)
 }
 
-// selection reads the messages of a request, as one snapshot with its hash.
+// selection reads the messages of a request, as one snapshot with its hash. Of a
+// filter it leaves out what is in a state that can't be taken.
 func (p *Planner) selection(ctx context.Context, r Request) ([]parkade.Message, string, error) {
 	ids := r.IDs
 	if r.Filter != nil {
+		var err error
+		if ids, err = p.matching(ctx, *r.Filter, append([]parkade.State{parkade.Parked}, r.Accept...)); err != nil {
+			return nil, "", err
+		}
+	}
+	if len(ids) > most {
+		return nil, "", parkade.Errorf(parkade.TooLarge, "One operation replays at most %d messages. Narrow the selection.", most)
+	}
+	return p.store.Selection(ctx, ids)
+}
+
+// matching returns the messages of a filter that are in one of states, oldest
+// first: at most one more than an operation takes.
+func (p *Planner) matching(ctx context.Context, f parkade.Filter, states []parkade.State) ([]parkade.MessageID, error) {
+	var ids []parkade.MessageID
+	for _, state := range states {
+		if f.State != "" && f.State != state {
+			continue
+		}
+		one := f
+		one.State = state
 		page := parkade.Page{Limit: 1000, Oldest: true}
-		for more := true; more; {
+		for more := true; more && len(ids) <= most; {
 			var ms []parkade.Message
 			var err error
-			if ms, more, err = p.store.Messages(ctx, *r.Filter, page); err != nil {
-				return nil, "", err
+			if ms, more, err = p.store.Messages(ctx, one, page); err != nil {
+				return nil, err
 			}
 			for _, m := range ms {
 				ids = append(ids, m.ID)
 				page.Before = m.ID
 			}
-			if len(ids) > most {
-				break
-			}
 		}
 	}
-	if len(ids) > most {
-		return nil, "", parkade.Errorf(parkade.TooLarge, "One operation replays at most %d messages. Narrow the filter.", most)
-	}
-	return p.store.Selection(ctx, ids)
+	slices.Sort(ids)
+	return ids, nil
 }
 
 // drawing is a plan being made.
