@@ -51,6 +51,7 @@ func (s *Supervisor) each(ctx context.Context, ask func(ctx context.Context, nam
 // that a rule with a glob matches.
 func (s *Supervisor) find(ctx context.Context, name string, b Broker) {
 	candidates, err := b.Candidates(ctx)
+	s.heard(name, troubleOf(err))
 	if err != nil {
 		s.log.Warn("queues can't be listed", "broker", name, "err", err)
 	}
@@ -98,7 +99,11 @@ func (s *Supervisor) note(broker string, found []Candidate, keep func(parkade.Qu
 // offered.
 func (s *Supervisor) measure(ctx context.Context, name string, b Broker) {
 	for _, e := range s.asked(name) {
-		e.read(b.Depth(ctx, e.queue.Vhost, e.queue.Name))
+		r := b.Depth(ctx, e.queue.Vhost, e.queue.Name)
+		if r.Err == "" {
+			s.heard(name, "")
+		}
+		e.read(r)
 	}
 }
 

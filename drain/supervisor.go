@@ -33,6 +33,7 @@ type Supervisor struct {
 	drains map[parkade.Queue]*entry
 
 	followers followers
+	hearing   hearing
 }
 
 // entry is one queue. What isn't in its status belongs to Supervisor.mu.

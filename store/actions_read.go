@@ -10,6 +10,8 @@ import (
 type ActionFilter struct {
 	Message   parkade.MessageID   // what was done with it, alone or as one of a set
 	Operation parkade.OperationID // what was done with it
+	Verb      string              // only this, where neither is given; "" is every one
+	Queue     *parkade.Queue      // only what was done with this queue, likewise
 }
 
 // Actions returns entries of the audit trail that are older than before, newest
@@ -35,7 +37,15 @@ func actionsPage(f ActionFilter) (stmt string, args []any) {
 	case f.Operation != 0:
 		return head + `a.operation_id = ? AND a.id < ? ORDER BY a.id DESC LIMIT ?`, []any{f.Operation}
 	}
-	return head + `a.id < ? ORDER BY a.id DESC LIMIT ?`, nil
+	// What people did is little, so that looking through it costs little.
+	where := ""
+	if f.Verb != "" {
+		where, args = `a.verb = ? AND `, append(args, f.Verb)
+	}
+	if f.Queue != nil {
+		where, args = where+`a.broker = ? AND a.vhost = ? AND a.queue = ? AND `, append(args, f.Queue.Broker, f.Queue.Vhost, f.Queue.Name)
+	}
+	return head + where + `a.id < ? ORDER BY a.id DESC LIMIT ?`, args
 }
 
 func scanAction(r row) (parkade.Action, error) {
