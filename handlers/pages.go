@@ -17,6 +17,9 @@ func messageRoutes(d Deps) []Route {
 	return []Route{
 		{http.MethodGet, "/rail", Viewer, pages{d}.rail},
 		{http.MethodGet, "/messages", Viewer, messages{d}.list},
+		{http.MethodGet, "/messages/:id", Viewer, messages{d}.one},
+		{http.MethodGet, "/messages/:id/body", Viewer, apiMessages{d}.body},
+		{http.MethodPost, "/messages/:id/decide", Operator, messages{d}.decide},
 	}
 }
 

@@ -1,5 +1,14 @@
 package views
 
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/a-h/templ"
+)
+
 // Payload is the body of a message as a page shows it.
 type Payload struct {
 	ID       string // of the message
@@ -40,13 +49,6 @@ type Line struct {
 // it, such as mi for a whole number; "" is plain.
 type Token struct{ Class, Text string }
 
-func (t Token) class() string {
-	if t.Class == "" {
-		return ""
-	}
-	return "ch-" + t.Class
-}
-
 // HexLine is up to 16 bytes.
 type HexLine struct{ Offset, Hex, Text string }
 
@@ -66,3 +68,57 @@ func (m Mode) name() string {
 	}
 	return "Hex"
 }
+
+// code draws the lines of a text. It is no template, since every blank counts and
+// a payload has thousands of lines.
+func code(lines []Line) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		b := bufio.NewWriter(w)
+		b.WriteString("<code>")
+		for _, line := range lines {
+			class := "ch-line"
+			if line.Bad {
+				class = "ch-line bad"
+			}
+			fmt.Fprintf(b, `<span class="%s"><span class="ch-cl">`, class)
+			for _, t := range line.Tokens {
+				if t.Class == "" {
+					b.WriteString(templ.EscapeString(t.Text))
+					continue
+				}
+				fmt.Fprintf(b, `<span class="ch-%s">%s</span>`, templ.EscapeString(t.Class), templ.EscapeString(t.Text))
+			}
+			b.WriteString("\n</span>")
+			if line.Why != "" {
+				fmt.Fprintf(b, ` <span class="pk-why bad">%s</span>`, templ.EscapeString(line.Why))
+			}
+			b.WriteString("</span>")
+		}
+		b.WriteString("</code>")
+		return b.Flush()
+	})
+}
+
+// hexCode draws bytes.
+func hexCode(lines []HexLine) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		b := bufio.NewWriter(w)
+		b.WriteString("<code>")
+		for _, line := range lines {
+			fmt.Fprintf(b, `<span class="ch-line"><span class="ch-cl"><span class="off">%s</span><span class="hx">%s</span><span class="txt">%s</span>`+"\n</span></span>",
+				line.Offset, line.Hex, templ.EscapeString(line.Text))
+		}
+		b.WriteString("</code>")
+		return b.Flush()
+	})
+}
+
+func noteWord(s State) string {
+	if s == NotApplicable {
+		return "Note"
+	}
+	return stateWord(s)
+}
+
+// short is the beginning of a hash.
+func short(hash string) string { return hash[:min(len(hash), 16)] + "…" }
