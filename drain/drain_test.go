@@ -14,43 +14,6 @@ import (
 	"parkade/store"
 )
 
-func identical(int) amqp.Publishing {
-	return amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(`{"order":1}`)}
-}
-
-func TestIdenticalMessagesAreStoredOnceOverForcedCloses(t *testing.T) {
-	t.Parallel()
-	const n = 1000
-	for _, kind := range []string{brokertest.Classic, brokertest.Quorum} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			p := newPlace(t, brokertest.Main(t))
-			var args amqp.Table
-			if kind == brokertest.Quorum {
-				args = amqp.Table{"x-delivery-limit": 1000000}
-			}
-			brokertest.Queue(t, p.url, kind, "orders.parking", args)
-			q := p.queue(t, "orders.parking")
-			s, _ := supervise(t, drain.Options{
-				Store: p.store, Brokers: map[string]drain.Broker{"main": wired(t, p.broker)}, Rules: []drain.Rule{{Queue: q, Auto: true}},
-			})
-			for range 4 {
-				brokertest.PublishN(t, p.url, "", "orders.parking", n/4, identical)
-				brokertest.CloseConnections(t, p.broker, p.url, "drain orders.parking")
-			}
-			brokertest.Eventually(t, "all of them stored", func() bool { return parked(t, p.store) >= n && state(s, q).Phase == parkade.Listening })
-			brokertest.WaitReady(t, p.url, "orders.parking", 0)
-			if got := parked(t, p.store); got != n {
-				t.Errorf("%d rows for %d messages", got, n)
-			}
-			copies, _, err := p.store.Count(t.Context(), parkade.Filter{Copies: true}, n)
-			if err != nil || copies != 0 {
-				t.Errorf("%d of them are called possible copies (%v)", copies, err)
-			}
-		})
-	}
-}
-
 func TestNextTakesExactlyThatMany(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, brokertest.Main(t))
