@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -68,8 +69,8 @@ func (h messages) history(ctx context.Context, page *views.MessagePage) error {
 	if err != nil {
 		return err
 	}
-	for i := len(rounds) - 1; i >= 0; i-- {
-		r := views.Round{Message: rounds[i]}
+	for _, m := range slices.Backward(rounds) {
+		r := views.Round{Message: m}
 		if len(page.Rounds) < roundsWithReplays || r.Message.ID == page.Message.ID {
 			if r.Replays, err = h.Store.Replays(ctx, r.Message.ID); err != nil {
 				return err

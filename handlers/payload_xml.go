@@ -13,7 +13,7 @@ import (
 // changes no text; else as it is, with the place where it breaks.
 func xmlLines(p *views.Payload, text string, cut bool) []views.Line {
 	pieces, f := xmlPieces(text)
-	if f != nil && !(cut && f.at >= len(text)) {
+	if f != nil && (!cut || f.at < len(text)) {
 		lines := tokenLines(xmlTokens(pieces))
 		f.mark(p, lines, text, "XML")
 		return lines
@@ -103,7 +103,7 @@ func layOutXML(pieces []piece) []piece {
 	depth := 0
 	was := piece{kind: 't'}
 	for i, p := range pieces {
-		if p.kind == 't' && strings.TrimSpace(p.text) == "" && !(was.kind == '<' && i+1 < len(pieces) && pieces[i+1].kind == '>') {
+		if p.kind == 't' && strings.TrimSpace(p.text) == "" && (was.kind != '<' || i+1 >= len(pieces) || pieces[i+1].kind != '>') {
 			continue
 		}
 		if p.kind == '>' {

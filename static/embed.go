@@ -23,6 +23,8 @@ var source embed.FS
 // assets names what is served and the files that each one is made of, in order.
 // The order of the styles matters little, since they are in cascade layers; that
 // of the scripts does: htmx first, then its extension, then ours.
+//
+//nolint:gochecknoglobals // a constant table
 var assets = map[string][]string{
 	"app.css": {
 		"css/layers.css", "vendor/tabler.css", "css/tokens.css", "css/base.css", "css/shell.css",
@@ -37,6 +39,7 @@ var assets = map[string][]string{
 	"favicon.svg": {"favicon.svg"},
 }
 
+//nolint:gochecknoglobals // a constant table
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -52,6 +55,8 @@ type asset struct {
 }
 
 // all reads and compresses the assets once, on first use.
+//
+//nolint:gochecknoglobals // made once, never changed
 var all = sync.OnceValue(func() map[string]asset {
 	built := make(map[string]asset, len(assets))
 	for name, files := range assets {
@@ -144,18 +149,18 @@ func serve(w http.ResponseWriter, r *http.Request, a asset) {
 
 // takesGzip reads an Accept-Encoding header (RFC 9110, 12.5.3).
 func takesGzip(accept string) bool {
-	any := false
-	for _, part := range strings.Split(accept, ",") {
+	others := false
+	for part := range strings.SplitSeq(accept, ",") {
 		coding, params, _ := strings.Cut(part, ";")
 		wanted := !refused(params)
 		switch strings.ToLower(strings.TrimSpace(coding)) {
 		case "gzip", "x-gzip":
 			return wanted
 		case "*":
-			any = wanted
+			others = wanted
 		}
 	}
-	return any
+	return others
 }
 
 // refused reports whether a coding's parameters give it the weight zero.

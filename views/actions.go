@@ -25,10 +25,21 @@ type verb struct{ name, did string }
 
 func verbs() []verb {
 	return []verb{
-		{"replay", "replayed"}, {"discard", "discarded"}, {"restore", "restored"}, {"resolve", "resolved by hand"}, {"give_back", "gave back"},
-		{"settle", "decided about"}, {"drain", "started draining"}, {"next", "asked for the next"}, {"stop", "stopped draining"},
-		{"brake", "stopped all draining"}, {"release", "released the brake"},
-		{"pause", "paused"}, {"resume", "resumed"}, {"cancel", "cancelled"}, {"dismiss", "put out of sight"},
+		{"replay", "replayed"},
+		{"discard", "discarded"},
+		{"restore", "restored"},
+		{"resolve", "resolved by hand"},
+		{"give_back", "gave back"},
+		{"settle", "decided about"},
+		{"drain", "started draining"},
+		{"next", "asked for the next"},
+		{"stop", "stopped draining"},
+		{"brake", "stopped all draining"},
+		{"release", "released the brake"},
+		{"pause", "paused"},
+		{"resume", "resumed"},
+		{"cancel", "cancelled"},
+		{"dismiss", "put out of sight"},
 	}
 }
 

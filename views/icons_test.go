@@ -16,7 +16,7 @@ import (
 	"parkade/views"
 )
 
-func html(t *testing.T, ctx context.Context, c templ.Component) string {
+func html(ctx context.Context, t *testing.T, c templ.Component) string {
 	t.Helper()
 	var b strings.Builder
 	if err := c.Render(ctx, &b); err != nil {
@@ -68,21 +68,21 @@ func TestEveryStateHasAShape(t *testing.T) {
 func TestStateIconSaysItsLabelOrNothing(t *testing.T) {
 	t.Parallel()
 	ctx := views.WithBase(t.Context(), "/base")
-	spoken := html(t, ctx, views.StateIcon(views.Bad, `over "100"`))
+	spoken := html(ctx, t, views.StateIcon(views.Bad, `over "100"`))
 	if !strings.Contains(spoken, `role="img" aria-label="over &#34;100&#34;"`) {
 		t.Errorf("label is not escaped or missing: %s", spoken)
 	}
 	if !strings.Contains(spoken, `href="/base/static/sprite.`) {
 		t.Errorf("not below the base: %s", spoken)
 	}
-	if silent := html(t, ctx, views.StateIcon(views.OK, "")); !strings.Contains(silent, `aria-hidden="true"`) {
+	if silent := html(ctx, t, views.StateIcon(views.OK, "")); !strings.Contains(silent, `aria-hidden="true"`) {
 		t.Errorf("silent icon is not hidden: %s", silent)
 	}
 }
 
 func TestBarsAddUpAndSkipNothing(t *testing.T) {
 	t.Parallel()
-	got := html(t, t.Context(), views.Bars("3 of 4", 4,
+	got := html(t.Context(), t, views.Bars("3 of 4", 4,
 		views.Part{Kind: "ok", Count: 2}, views.Part{Kind: "fly"}, views.Part{Kind: "back", Count: 1}))
 	want := `<svg class="pk-bars" role="img" aria-label="3 of 4">` +
 		`<rect class="ok" x="0.00%" width="50.00%" height="100%"/>` +
@@ -94,11 +94,11 @@ func TestBarsAddUpAndSkipNothing(t *testing.T) {
 
 func TestBarsNeverLeaveTheirGround(t *testing.T) {
 	t.Parallel()
-	got := html(t, t.Context(), views.Bars("too many", 2, views.Part{Kind: "ok", Count: 1}, views.Part{Kind: "lost", Count: 9}))
+	got := html(t.Context(), t, views.Bars("too many", 2, views.Part{Kind: "ok", Count: 1}, views.Part{Kind: "lost", Count: 9}))
 	if !strings.Contains(got, `x="50.00%" width="50.00%"`) {
 		t.Errorf("second part is not cut at the end: %s", got)
 	}
-	if empty := html(t, t.Context(), views.Bars("none", 0, views.Part{Kind: "ok", Count: 1})); strings.Contains(empty, "rect") {
+	if empty := html(t.Context(), t, views.Bars("none", 0, views.Part{Kind: "ok", Count: 1})); strings.Contains(empty, "rect") {
 		t.Errorf("parts of nothing are drawn: %s", empty)
 	}
 }

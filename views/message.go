@@ -181,9 +181,6 @@ func joined(keys []string) string {
 	return strings.Join(all, ", ")
 }
 
-// returnsUntil says how long a decision can be taken back.
-func (p MessagePage) returnsUntil() string { return Age(p.Kept) }
-
 func failedQueue(m parkade.Message) string {
 	if m.Origin == nil {
 		return ""

@@ -153,14 +153,11 @@ func (t tallied) toned() string {
 
 // sentence says a bar in words.
 func sentence(total int64, all []tallied) string {
-	s := "Of " + Number(total) + ":"
+	parts := make([]string, len(all))
 	for i, t := range all {
-		if i > 0 {
-			s += ","
-		}
-		s += " " + Number(t.n) + " " + t.name
+		parts[i] = Number(t.n) + " " + t.name
 	}
-	return s + "."
+	return "Of " + Number(total) + ": " + strings.Join(parts, ", ") + "."
 }
 
 // itemFilters are the lists of an operation's messages that one can choose.

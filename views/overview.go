@@ -101,6 +101,5 @@ func (o Overview) lede() string {
 	return s + "No message is parked here."
 }
 
-
 // severalBrokers reports whether a queue has to be named with its broker.
 func (o Overview) severalBrokers() bool { return len(o.Brokers) > 1 }

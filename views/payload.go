@@ -73,8 +73,8 @@ func (m Mode) name() string {
 // a payload has thousands of lines.
 func code(lines []Line) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-		b := bufio.NewWriter(w)
-		b.WriteString("<code>")
+		b := bufio.NewWriter(w) // Flush returns the first error
+		_, _ = b.WriteString("<code>")
 		for _, line := range lines {
 			class := "ch-line"
 			if line.Bad {
@@ -83,18 +83,18 @@ func code(lines []Line) templ.Component {
 			fmt.Fprintf(b, `<span class="%s"><span class="ch-cl">`, class)
 			for _, t := range line.Tokens {
 				if t.Class == "" {
-					b.WriteString(templ.EscapeString(t.Text))
+					_, _ = b.WriteString(templ.EscapeString(t.Text))
 					continue
 				}
 				fmt.Fprintf(b, `<span class="ch-%s">%s</span>`, templ.EscapeString(t.Class), templ.EscapeString(t.Text))
 			}
-			b.WriteString("\n</span>")
+			_, _ = b.WriteString("\n</span>")
 			if line.Why != "" {
 				fmt.Fprintf(b, ` <span class="pk-why bad">%s</span>`, templ.EscapeString(line.Why))
 			}
-			b.WriteString("</span>")
+			_, _ = b.WriteString("</span>")
 		}
-		b.WriteString("</code>")
+		_, _ = b.WriteString("</code>")
 		return b.Flush()
 	})
 }
@@ -102,13 +102,13 @@ func code(lines []Line) templ.Component {
 // hexCode draws bytes.
 func hexCode(lines []HexLine) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-		b := bufio.NewWriter(w)
-		b.WriteString("<code>")
+		b := bufio.NewWriter(w) // Flush returns the first error
+		_, _ = b.WriteString("<code>")
 		for _, line := range lines {
 			fmt.Fprintf(b, `<span class="ch-line"><span class="ch-cl"><span class="off">%s</span><span class="hx">%s</span><span class="txt">%s</span>`+"\n</span></span>",
 				line.Offset, line.Hex, templ.EscapeString(line.Text))
 		}
-		b.WriteString("</code>")
+		_, _ = b.WriteString("</code>")
 		return b.Flush()
 	})
 }

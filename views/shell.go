@@ -50,8 +50,8 @@ type Trouble struct {
 
 // place is one line of the rail.
 type place struct {
-	path, name, key, icon string
-	figure, tone          string
+	path, name, key string
+	figure, tone    string
 }
 
 // area is one part of the rail.

@@ -280,7 +280,7 @@ var built struct {
 func Binary(tb testing.TB) string {
 	tb.Helper()
 	built.once.Do(func() {
-		dir, err := os.MkdirTemp("", "parkade-test-")
+		dir, err := os.MkdirTemp("", "parkade-test-") //nolint:usetesting // outlives the test that builds it
 		if err != nil {
 			built.err = err
 			return

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ type operation struct {
 func stocked(t *testing.T, b brokertest.Broker, amqpURL string, n int) *dashtest.Dashboard {
 	t.Helper()
 	brokertest.PublishN(t, amqpURL, "", parking, n, func(i int) amqp.Publishing {
-		return amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: fmt.Sprint(i), Body: fmt.Appendf(nil, "message %d", i)}
+		return amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: strconv.Itoa(i), Body: fmt.Appendf(nil, "message %d", i)}
 	})
 	d := drainingDashboard(t, b, amqpURL)
 	atRest(t, d, amqpURL)
@@ -46,7 +47,7 @@ func order(t *testing.T, d *dashtest.Dashboard, to map[string]string, rate float
 }
 
 // finish resumes the operation as often as it was interrupted, until it ended.
-func finish(t *testing.T, d *dashtest.Dashboard, op operation) operation {
+func finish(t *testing.T, d *dashtest.Dashboard, op operation) {
 	t.Helper()
 	d.Ready()
 	resume(d, op)
@@ -54,7 +55,6 @@ func finish(t *testing.T, d *dashtest.Dashboard, op operation) operation {
 		d.Get("/operations/"+op.ID, &op)
 		return op.State == string(parkade.Finished) || op.State == string(parkade.Cancelled)
 	})
-	return op
 }
 
 // resume sets an interrupted operation going, as a person would.
