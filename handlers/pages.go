@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"parkade"
 	"parkade/views"
 )
 
@@ -14,13 +15,22 @@ func pageRoutes(d Deps) []Route { return append(messageRoutes(d), watchRoutes(d)
 
 // messageRoutes lists the pages about messages and what is done with them.
 func messageRoutes(d Deps) []Route {
-	return []Route{
-		{http.MethodGet, "/rail", Viewer, pages{d}.rail},
-		{http.MethodGet, "/messages", Viewer, messages{d}.list},
-		{http.MethodGet, "/messages/:id", Viewer, messages{d}.one},
-		{http.MethodGet, "/messages/:id/body", Viewer, apiMessages{d}.body},
-		{http.MethodPost, "/messages/:id/decide", Operator, messages{d}.decide},
+	list, sends := messages{d}, replays{d}
+	const get, post = http.MethodGet, http.MethodPost
+	all := []Route{
+		{get, "/rail", Viewer, pages{d}.rail},
+		{get, "/messages", Viewer, list.list},
+		{get, "/messages/:id", Viewer, list.one},
+		{get, "/messages/:id/body", Viewer, apiMessages{d}.body},
+		{post, "/messages/:id/decide", Operator, list.decide},
+		{get, "/replay", Viewer, sends.ask},
+		{post, "/replay", Operator, sends.create},
 	}
+	for _, verb := range []parkade.Verb{parkade.Discard, parkade.Restore, parkade.Resolve} {
+		h := decisions{d, verb}
+		all = append(all, Route{get, "/" + string(verb), Viewer, h.ask}, Route{post, "/" + string(verb), Operator, h.do})
+	}
+	return all
 }
 
 type pages struct{ Deps }

@@ -3,6 +3,7 @@ package views
 import (
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"parkade"
@@ -129,10 +130,13 @@ func perSecond(r float64) string {
 	case r == 0:
 		return "0/s"
 	case r < 0.1:
-		return strconv.FormatFloat(r*60, 'f', 1, 64) + "/min"
+		return oneDigit(r*60) + "/min"
 	}
-	return strconv.FormatFloat(r, 'f', 1, 64) + "/s"
+	return oneDigit(r) + "/s"
 }
+
+// oneDigit writes a number with at most one digit after the point.
+func oneDigit(f float64) string { return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") }
 
 // verdictState is the shape of a finding.
 func verdictState(v parkade.Verdict) (state State, word string) {
@@ -190,12 +194,4 @@ func (r QueueRow) canStart() bool {
 // canStop reports whether there is something to stop.
 func (r QueueRow) canStop() bool {
 	return r.Known && (r.Running() || r.Consent != parkade.NoConsent || r.Left > 0)
-}
-
-// startClass makes the offer stand out where there is something to take.
-func (r QueueRow) startClass() string {
-	if r.Ready.Value > 0 && r.Phase == parkade.Offered {
-		return "btn-primary"
-	}
-	return ""
 }

@@ -36,7 +36,12 @@ type OperationItem struct {
 	Row parkade.Message
 }
 
-// steering is what a person can do with an operation now.
+// waits reports whether an item has no outcome yet. One that was taken and given
+// up is taken again, unless the operation has ended.
+func (i OperationItem) waits(o parkade.Operation) bool {
+	return i.Replay == nil || i.Replay.Outcome == parkade.NotSent && !o.State.Ended()
+}
+
 func (o OperationView) canPause() bool {
 	return o.State == parkade.Running || o.State == parkade.Canary || o.State == parkade.Watching
 }

@@ -59,10 +59,19 @@ func targetIsName(o parkade.Operation) bool {
 	return o.Verb == parkade.Replay && (o.Target.To == parkade.ToQueue || o.Target.To == parkade.ToExchange)
 }
 
+// toExchange reports whether an operation sends to an exchange, whose name alone
+// could be taken for a queue's.
+func toExchange(o parkade.Operation) bool {
+	return o.Verb == parkade.Replay && o.Target.To == parkade.ToExchange && o.Target.Exchange != ""
+}
+
 // OperationName names an operation where only text can stand.
 func OperationName(o parkade.Operation) string {
 	s := fmt.Sprintf("#%d %s %s", o.ID, verbWord(o.Verb), Number(o.Total-o.Skipped))
-	if sends(o) {
+	switch {
+	case toExchange(o):
+		s += " → exchange " + targetName(o)
+	case sends(o):
 		s += " → " + targetName(o)
 	}
 	return s

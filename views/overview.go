@@ -1,6 +1,8 @@
 package views
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"parkade"
@@ -99,6 +101,15 @@ func (o Overview) lede() string {
 		return s + "This store is empty: no queue has been drained into it."
 	}
 	return s + "No message is parked here."
+}
+
+// offered are the first of the queues that were found, those with most in them
+// first.
+func (o Overview) offered() []QueueRow {
+	const enough = 8
+	rows := slices.Clone(o.Offers)
+	slices.SortStableFunc(rows, func(a, b QueueRow) int { return cmp.Compare(b.Ready.Value, a.Ready.Value) })
+	return rows[:min(len(rows), enough)]
 }
 
 // severalBrokers reports whether a queue has to be named with its broker.

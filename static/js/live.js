@@ -87,7 +87,7 @@
   document.addEventListener("htmx:sse:before:message", (event) => {
     heardAt = now();
     const topic = event.detail.message.event;
-    if (topic && topic !== "beat") markStale(topic);
+    if (topic) markStale(topic);
     step();
   });
   // Whatever happened while the stream was away is not in it.
