@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func brokerNeed(d Deps, name string) (views.Need, bool) {
 		return views.Need{}, false
 	}
 	n := views.Need{
-		ID: "need-broker-" + name, State: views.Stale, Name: name, Title: "doesn't answer", Path: "/queues",
+		ID: "need-broker-" + url.QueryEscape(name), State: views.Stale, Name: name, Title: "doesn't answer", Path: "/queues",
 		Text: []string{heard.Trouble, "Its figures are the last known ones, and what is Ready there isn't known. What is stored here is safe and can be read."},
 	}
 	if heard.At.IsZero() {
@@ -137,9 +138,13 @@ func doubtNeed(n int64) views.Need {
 
 func haltedNeed(o parkade.Operation) views.Need {
 	path := "/operations/" + o.ID.String()
+	left := views.Count(o.Left, "of its messages was not sent; it holds it", "of its messages were not sent; it holds them") + " until it is resumed or cancelled."
+	if o.Left == 0 {
+		left = "Nothing of it is left to send; it only has to be finished."
+	}
 	n := views.Need{
 		ID: "need-operation-" + o.ID.String(), State: views.Warn, Title: views.OperationName(o) + " is paused", Path: path,
-		Text:   nonEmpty(o.Why, views.Number(o.Left)+" of its messages were not sent; it holds them until it is resumed or cancelled."),
+		Text:   nonEmpty(o.Why, left),
 		Facts:  []views.Fact{{Name: "Begun", Since: o.CreatedAt}, {Name: "To go", Value: views.Number(o.Left)}},
 		Action: &views.NeedAction{Path: path, Label: "Open operation #" + o.ID.String()},
 	}

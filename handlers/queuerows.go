@@ -32,7 +32,6 @@ func queueRows(ctx context.Context, d Deps) ([]views.QueueRow, error) {
 			i = len(rows)
 			at[one.Queue] = i
 			rows = append(rows, views.QueueRow{Drain: one, Known: isConfigured(d.Config(), one.Queue.Broker), Oldest: oldest[one.Queue]})
-			rows[i].Consented.Consent = one.Consent
 		}
 		return &rows[i]
 	}

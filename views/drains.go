@@ -94,6 +94,9 @@ func drainWord(d parkade.Drain) string {
 	case parkade.Listening:
 		return "listening, queue is empty"
 	case parkade.PausedHere:
+		if braked(d) {
+			return "paused by the brake"
+		}
 		return "paused"
 	case parkade.Offered:
 		if d.Manual {
@@ -101,6 +104,11 @@ func drainWord(d parkade.Drain) string {
 		}
 	}
 	return "not drained yet"
+}
+
+// braked reports whether only the brake keeps a drain from running.
+func braked(d parkade.Drain) bool {
+	return d.Phase == parkade.PausedHere && d.Consent != parkade.NoConsent
 }
 
 // kerb is the class of a row about a drain.
@@ -156,7 +164,6 @@ func verdictState(v parkade.Verdict) (state State, word string) {
 
 // Consented says who wants a queue drained, or not.
 type Consented struct {
-	Consent parkade.Consent
 	Wanted  string // "on", "off", or "" where nobody decided
 	By      string
 	At      time.Time
@@ -188,7 +195,13 @@ func (r QueueRow) anchor(list string) string { return list + "-" + QueueAnchor(r
 
 // canStart reports whether somebody can start the drain.
 func (r QueueRow) canStart() bool {
-	return r.Known && (!r.Running() || r.Left >= 0) && (r.Phase != parkade.Stopped || parkade.Worst(r.Findings) != parkade.Refuse)
+	switch {
+	case !r.Known:
+		return false
+	case r.Phase == parkade.Stopped:
+		return parkade.Worst(r.Findings) != parkade.Refuse
+	}
+	return r.Consent == parkade.NoConsent
 }
 
 // canStop reports whether there is something to stop.

@@ -51,7 +51,7 @@ func (o OperationView) canResume() bool {
 }
 
 func (o OperationView) canCancel() bool {
-	return sends(o.Operation) && !o.State.Ended() && o.State != parkade.Cancelling
+	return sends(o.Operation) && !o.State.Ended() && o.State != parkade.Cancelling && o.Left > 0
 }
 
 // lede says how far it is, and when it will be done where that can be said.
@@ -70,6 +70,9 @@ func (o OperationView) lede() string {
 func (o OperationView) meaning() string {
 	switch o.State {
 	case parkade.Interrupted:
+		if o.Left == 0 {
+			return "Nothing of it is left to send. What was on its way then and got no answer is unknown: it may or may not have arrived, and stays in doubt until somebody decides."
+		}
 		return "Nothing is being sent. What was on its way then and got no answer is unknown: it may or may not have arrived, stays in doubt, and resuming doesn't send it again. Resuming goes on with what was never taken."
 	case parkade.Paused:
 		return "Nothing is being sent. What was sent stays sent; the rest is held by this operation, so that nothing else takes it, until it is resumed or cancelled."
