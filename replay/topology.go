@@ -69,8 +69,8 @@ func byHeaders(t *parkade.Topology) bool {
 	if t == nil {
 		return false
 	}
-	for _, e := range t.Exchanges {
-		if e.Type == "headers" {
+	for _, b := range t.Bindings { // every vhost has an exchange amq.headers, which is rarely bound
+		if t.Exchanges[b.Source].Type == "headers" {
 			return true
 		}
 	}
