@@ -96,26 +96,31 @@ func unbalanced(text string) *fault {
 	}
 }
 
-// layOutXML puts tags on lines of their own, indented. Text stays with the tags
-// around it.
+// layOutXML puts tags on lines of their own, indented. In an element that has text,
+// nothing moves any more.
 func layOutXML(pieces []piece) []piece {
 	var out []piece
-	depth := 0
+	mixed := []bool{false} // of the elements that are open: it has text
 	was := piece{kind: 't'}
 	for i, p := range pieces {
-		if p.kind == 't' && strings.TrimSpace(p.text) == "" && (was.kind != '<' || i+1 >= len(pieces) || pieces[i+1].kind != '>') {
-			continue
+		inside := len(mixed) - 1
+		if p.kind == 't' {
+			alone := was.kind == '<' && i+1 < len(pieces) && pieces[i+1].kind == '>'
+			if strings.TrimSpace(p.text) == "" && !mixed[inside] && !alone {
+				continue
+			}
+			mixed[inside] = true
 		}
+		together := mixed[inside] || was.kind == '<' && p.kind == '>'
 		if p.kind == '>' {
-			depth--
+			mixed = mixed[:max(inside, 1)]
 		}
-		together := was.kind == 't' || p.kind == 't' || was.kind == '<' && p.kind == '>'
 		if len(out) > 0 && !together {
-			out = append(out, piece{"\n" + strings.Repeat("  ", min(max(depth, 0), indented)), 't'})
+			out = append(out, piece{"\n" + strings.Repeat("  ", min(len(mixed)-1, indented)), 't'})
 		}
 		out = append(out, p)
 		if p.kind == '<' {
-			depth++
+			mixed = append(mixed, false)
 		}
 		was = p
 	}

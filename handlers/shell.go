@@ -13,8 +13,9 @@ import (
 	"parkade/views"
 )
 
-// measured is how often depths are read: what is three times as old is stale.
-const measured = 5 * time.Second
+// asked is how often a broker is asked something, at least: what is three times as
+// old is stale.
+const asked = 30 * time.Second
 
 // shell gathers what stands round every page. A figure that can't be read is
 // trouble to be shown, and never a reason to show no page.
@@ -32,31 +33,23 @@ func shell(c echo.Context, d Deps) views.Shell {
 			s.Failing++
 		}
 	}
-	s.Sources = brokerSources(d, drains)
+	for _, b := range d.Config().Brokers {
+		heard := d.Drains.Heard(b.Name)
+		source := views.Source{Name: b.Name, State: views.OK, Word: "OK", At: heard.At}
+		if heard.Trouble != "" || (parkade.Reading{At: heard.At}).Stale(s.Now, asked) {
+			source.State, source.Word = views.Stale, "Stale"
+		}
+		s.Sources = append(s.Sources, source)
+		if heard.Trouble != "" {
+			s.Trouble = append(s.Trouble, views.Trouble{State: views.Warn, What: "The broker " + b.Name + " doesn’t answer.", Means: heard.Trouble})
+		}
+	}
 	if err := shellOfStore(ctx, d.Store, &s); err != nil {
 		_, why := parkade.Explain(err)
 		s.Trouble = append(s.Trouble, views.Trouble{State: views.Bad, What: "The store can't be read.", Means: why})
 		s.Sources = append(s.Sources, views.Source{Name: "store", State: views.Bad, Word: "Critical", Text: "not readable"})
 	}
 	return s
-}
-
-// brokerSources says when each broker told a depth last.
-func brokerSources(d Deps, drains []parkade.Drain) []views.Source {
-	var all []views.Source
-	for _, b := range d.Config().Brokers {
-		source := views.Source{Name: b.Name, State: views.OK, Word: "OK"}
-		for _, one := range drains {
-			if one.Queue.Broker == b.Name && one.Ready.At.After(source.At) {
-				source.At = one.Ready.At
-			}
-		}
-		if (parkade.Reading{At: source.At}).Stale(d.Now(), measured) {
-			source.State, source.Word = views.Stale, "Stale"
-		}
-		all = append(all, source)
-	}
-	return all
 }
 
 func shellOfStore(ctx context.Context, st *store.Store, s *views.Shell) error {

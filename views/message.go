@@ -55,8 +55,7 @@ func (c Carried) long() bool { return len(c.Value) > 400 || strings.Count(c.Valu
 
 // first is what stands in the place of a long value.
 func (c Carried) first() string {
-	line, _, _ := strings.Cut(c.Value, "\n")
-	r := []rune(line)
+	r := []rune(strings.Join(strings.Fields(c.Value[:min(len(c.Value), 1000)]), " "))
 	if len(r) > 120 {
 		r = r[:120]
 	}
@@ -179,6 +178,43 @@ func joined(keys []string) string {
 		all[i] = Visible(plain(k, "(empty)"))
 	}
 	return strings.Join(all, ", ")
+}
+
+// roundWords says what is special about a round.
+func roundWords(m parkade.Message) string {
+	var all []string
+	if m.State != parkade.Parked {
+		all = append(all, StateName(m.State)+".")
+	}
+	if m.Attempts.From != "" {
+		all = append(all, Count(m.Attempts.Count, "attempt", "attempts")+".")
+	}
+	if m.Redelivered {
+		all = append(all, "RabbitMQ had handed it out before.")
+	}
+	if m.SeenAgain > 0 {
+		all = append(all, "Seen again "+Count(m.SeenAgain, "time", "times")+", and recognised.")
+	}
+	return strings.Join(all, " ")
+}
+
+func afterAttempts(m parkade.Message) string {
+	if m.Attempts.From == "" {
+		return ""
+	}
+	return " after " + Count(m.Attempts.Count, "attempt", "attempts")
+}
+
+// deed is what else there is to say of an action.
+func deed(a parkade.Action) string {
+	s := ""
+	if a.Detail != "" {
+		s = " (" + a.Detail + ")"
+	}
+	if a.Reason != "" {
+		s += ": “" + Visible(a.Reason) + "”"
+	}
+	return s
 }
 
 func failedQueue(m parkade.Message) string {

@@ -69,6 +69,17 @@ func (m Mode) name() string {
 	return "Hex"
 }
 
+// decodedWords says what the body is, and how it had to be decoded to tell.
+func (p Payload) decodedWords() string {
+	switch {
+	case p.Encoding == "":
+		return p.Kind
+	case p.Decoded == 0:
+		return p.Kind + ", decoded from " + p.Encoding
+	}
+	return p.Kind + ", decoded from " + p.Encoding + " to " + Size(p.Decoded)
+}
+
 // code draws the lines of a text. It is no template, since every blank counts and
 // a payload has thousands of lines.
 func code(lines []Line) templ.Component {

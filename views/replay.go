@@ -137,7 +137,7 @@ func afterFailure(c parkade.Choice) string {
 	if c.Loop.Unchecked {
 		end = "; a part of that way can’t be checked."
 	}
-	return "If it fails again it goes on as before: " + strings.Join(names, " → ") + end
+	return "A failure there finds its way: " + strings.Join(names, " → ") + end
 }
 
 // groupState is how safe what a group does is.
@@ -151,19 +151,34 @@ func groupState(g ReplayGroup) (state State, word string) {
 	return OK, "Checked"
 }
 
+// lede says how many are selected, and how many of them stay.
+func (f ReplayForm) lede() string {
+	s := Count(f.Selected, "message is", "messages are") + " selected"
+	if f.Filtered {
+		s += " by a filter, frozen when you press: whatever arrives later isn’t touched"
+	}
+	switch n := f.leftOut(); {
+	case n > 0 && n == f.Selected:
+		s += ". None can be sent like this, see below"
+	case n > 0:
+		s += ". " + Count(n, "is", "are") + " left out, see below"
+	}
+	return s + "."
+}
+
 // stripped names what isn't sent again, each once.
-func (f ReplayForm) stripped() []string {
+func (f ReplayForm) stripped() string {
 	var names []string
 	seen := map[string]bool{}
 	for _, g := range f.Groups {
 		for _, t := range g.Treatments {
 			if t.Handling == parkade.Stripped && !seen[t.Name] {
 				seen[t.Name] = true
-				names = append(names, t.Name)
+				names = append(names, Visible(t.Name))
 			}
 		}
 	}
-	return names
+	return strings.Join(names, ", ")
 }
 
 // hygiene is the table of the biggest group: what a replay does with each.
