@@ -140,11 +140,7 @@ func (h apiMessages) one(c echo.Context) error {
 		return err
 	}
 	id := parkade.MessageID(n)
-	m, err := h.Store.Message(ctx, id)
-	if err != nil {
-		return err
-	}
-	content, err := h.Store.Content(ctx, id)
+	m, content, err := arrived(ctx, h.Deps, id)
 	if err != nil {
 		return err
 	}
@@ -238,11 +234,7 @@ func (h apiMessages) preview(c echo.Context) error {
 		return err
 	}
 	id := parkade.MessageID(n)
-	m, err := h.Store.Message(ctx, id)
-	if err != nil {
-		return err
-	}
-	content, err := h.Store.Content(ctx, id)
+	m, content, err := arrived(ctx, h.Deps, id)
 	if err != nil {
 		return err
 	}

@@ -28,17 +28,12 @@ func (h messages) one(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	id := parkade.MessageID(n)
-	m, err := h.Store.Message(ctx, id)
+	m, content, err := arrived(ctx, h.Deps, parkade.MessageID(n))
 	if err != nil {
 		return err
 	}
 	page := views.MessagePage{Shell: shell(c, h.Deps), Message: m, Kept: h.Config().Retention.Discarded}
 	page.Shell.Path = "/messages"
-	content, err := h.Store.Content(ctx, id)
-	if err != nil {
-		return err
-	}
 	page.Deaths = parkade.Deaths(content.Headers)
 	page.Carried = carried(content, h.policy(m.Queue), m)
 	if page.Payload, err = h.payload(ctx, m, content, views.Mode(c.QueryParam("as"))); err != nil {
@@ -51,6 +46,16 @@ func (h messages) one(c echo.Context) error {
 		return err
 	}
 	return render(c, http.StatusOK, views.Message(page))
+}
+
+// arrived reads a message and what it carries besides its body.
+func arrived(ctx context.Context, d Deps, id parkade.MessageID) (parkade.Message, parkade.Content, error) {
+	m, err := d.Store.Message(ctx, id)
+	if err != nil {
+		return parkade.Message{}, parkade.Content{}, err
+	}
+	content, err := d.Store.Content(ctx, id)
+	return m, content, err
 }
 
 func (h messages) payload(ctx context.Context, m parkade.Message, content parkade.Content, as views.Mode) (views.Payload, error) {

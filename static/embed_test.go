@@ -12,14 +12,14 @@ import (
 	"parkade/static"
 )
 
-var names = []string{"app.css", "app.js", "theme.js", "sprite.svg", "favicon.svg"}
+func names() []string { return []string{"app.css", "app.js", "theme.js", "sprite.svg", "favicon.svg"} }
 
-func get(t *testing.T, path, accept string) *http.Response {
+func get(t *testing.T, path, accept string) *httptest.ResponseRecorder {
 	t.Helper()
 	return request(t, http.MethodGet, path, accept)
 }
 
-func request(t *testing.T, method, path, accept string) *http.Response {
+func request(t *testing.T, method, path, accept string) *httptest.ResponseRecorder {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 	if accept != "" {
@@ -27,7 +27,7 @@ func request(t *testing.T, method, path, accept string) *http.Response {
 	}
 	rec := httptest.NewRecorder()
 	static.Handler().ServeHTTP(rec, req)
-	return rec.Result()
+	return rec
 }
 
 func text(t *testing.T, r io.Reader) string {
@@ -46,10 +46,10 @@ func TestEveryAssetMayBeKeptForEver(t *testing.T) {
 		".js":  "text/javascript; charset=utf-8",
 		".svg": "image/svg+xml",
 	}
-	for _, name := range names {
+	for _, name := range names() {
 		res := get(t, static.Path(name), "")
-		if res.StatusCode != http.StatusOK || text(t, res.Body) == "" {
-			t.Errorf("%s: status %d or empty", name, res.StatusCode)
+		if res.Code != http.StatusOK || text(t, res.Body) == "" {
+			t.Errorf("%s: status %d or empty", name, res.Code)
 		}
 		want := map[string]string{
 			"Content-Type":           kinds[name[strings.LastIndex(name, "."):]],
@@ -58,7 +58,7 @@ func TestEveryAssetMayBeKeptForEver(t *testing.T) {
 			"Vary":                   "Accept-Encoding",
 		}
 		for key, value := range want {
-			if got := res.Header.Get(key); got != value {
+			if got := res.Header().Get(key); got != value {
 				t.Errorf("%s: %s is %q, want %q", name, key, got, value)
 			}
 		}
@@ -68,7 +68,7 @@ func TestEveryAssetMayBeKeptForEver(t *testing.T) {
 func TestAddressChangesWithContent(t *testing.T) {
 	t.Parallel()
 	shape := regexp.MustCompile(`^/static/[a-z]+\.[0-9a-f]{12}\.(css|js|svg)$`)
-	for _, name := range names {
+	for _, name := range names() {
 		if path := static.Path(name); !shape.MatchString(path) {
 			t.Errorf("%s is at %s", name, path)
 		}
@@ -82,20 +82,20 @@ func TestUnknownNamesAreNotServed(t *testing.T) {
 		"/static/", "/static/app.css", "/static/app.000000000000.css", hashed + "/", "/static/../embed.go",
 		"/static/css/tokens.css", "/app.css",
 	} {
-		if res := get(t, path, ""); res.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: status %d, want 404", path, res.StatusCode)
+		if res := get(t, path, ""); res.Code != http.StatusNotFound {
+			t.Errorf("%s: status %d, want 404", path, res.Code)
 		}
 	}
-	if res := request(t, http.MethodPost, hashed, ""); res.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("POST: status %d, want 405", res.StatusCode)
+	if res := request(t, http.MethodPost, hashed, ""); res.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: status %d, want 405", res.Code)
 	}
 }
 
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
 	res := request(t, http.MethodHead, static.Path("app.js"), "gzip")
-	if body := text(t, res.Body); body != "" || res.Header.Get("Content-Length") == "" {
-		t.Errorf("body of %d bytes, Content-Length %q", len(body), res.Header.Get("Content-Length"))
+	if body := text(t, res.Body); body != "" || res.Header().Get("Content-Length") == "" {
+		t.Errorf("body of %d bytes, Content-Length %q", len(body), res.Header().Get("Content-Length"))
 	}
 }
 
@@ -116,7 +116,7 @@ func TestGzipOnlyForThoseWhoTakeIt(t *testing.T) {
 		"deflate, gzip, br, zstd": true,
 	} {
 		res := get(t, path, accept)
-		packed := res.Header.Get("Content-Encoding") == "gzip"
+		packed := res.Header().Get("Content-Encoding") == "gzip"
 		if packed != want {
 			t.Errorf("Accept-Encoding %q: gzip %v, want %v", accept, packed, want)
 			continue
@@ -139,7 +139,7 @@ func TestFirstLoadLeavesRoomForThePage(t *testing.T) {
 	t.Parallel()
 	const budget = 100 << 10 // of the 150 KB that a first load may take
 	var total int64
-	for _, name := range names {
+	for _, name := range names() {
 		res := get(t, static.Path(name), "gzip")
 		total += int64(len(text(t, res.Body)))
 	}

@@ -9,15 +9,6 @@ import (
 	"github.com/a-h/templ"
 )
 
-// Meter draws how much of a whole something is, from 0 to 1. It says nothing to
-// somebody who doesn't see it: the figure stands beside it.
-func Meter(share float64) templ.Component {
-	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-		_, err := fmt.Fprintf(w, `<svg class="pk-meter" aria-hidden="true"><rect width="%.1f%%" height="100%%"/></svg>`, 100*clamp(share))
-		return err
-	})
-}
-
 // A Part is one piece of Bars. Kind is ok, early, fly, back, lost or unknown.
 type Part struct {
 	Kind  string
