@@ -4,10 +4,7 @@ package dashtest
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -186,56 +183,6 @@ func (d *Dashboard) Stop() {
 	}
 }
 
-// Get asks the API and decodes the answer into out.
-func (d *Dashboard) Get(path string, out any) {
-	d.tb.Helper()
-	if status, err := d.Try(http.MethodGet, path, nil, out); err != nil || status != http.StatusOK {
-		d.tb.Fatalf("GET %s: status %d, %v", path, status, err)
-	}
-}
-
-// Post sends in to the API and decodes the answer into out; any 2xx is well.
-func (d *Dashboard) Post(path string, in, out any) {
-	d.tb.Helper()
-	if status, err := d.Try(http.MethodPost, path, in, out); err != nil || status/100 != 2 {
-		d.tb.Fatalf("POST %s: status %d, %v", path, status, err)
-	}
-}
-
-// Try is one request to the API. An answer that isn't a 2xx comes with its text
-// as the error.
-func (d *Dashboard) Try(method, path string, in, out any) (int, error) {
-	var body io.Reader
-	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			return 0, err
-		}
-		body = bytes.NewReader(b)
-	}
-	req, err := http.NewRequest(method, d.URL+"/api/v1"+path, body)
-	if err != nil {
-		return 0, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	r, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer r.Body.Close()
-	answer, err := io.ReadAll(r.Body)
-	if err != nil {
-		return r.StatusCode, err
-	}
-	if r.StatusCode/100 != 2 {
-		return r.StatusCode, errors.New(string(answer))
-	}
-	if out == nil {
-		return r.StatusCode, nil
-	}
-	return r.StatusCode, json.Unmarshal(answer, out)
-}
-
 // Eventually waits until condition holds.
 func (d *Dashboard) Eventually(what string, within time.Duration, condition func() bool) {
 	d.tb.Helper()
@@ -266,41 +213,6 @@ func (d *Dashboard) write(name, text string) {
 	d.tb.Helper()
 	if err := os.WriteFile(filepath.Join(d.Dir, name), []byte(text), 0o600); err != nil {
 		d.tb.Fatal(err)
-	}
-}
-
-// built is the binary, made once for all tests of a package.
-var built struct {
-	once sync.Once
-	path string
-	err  error
-}
-
-// Binary builds the dashboard with its crash points, once, and returns its path.
-func Binary(tb testing.TB) string {
-	tb.Helper()
-	built.once.Do(func() {
-		dir, err := os.MkdirTemp("", "parkade-test-") //nolint:usetesting // outlives the test that builds it
-		if err != nil {
-			built.err = err
-			return
-		}
-		built.path = filepath.Join(dir, "dashboard")
-		out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", built.path, "parkade/cmd/dashboard").CombinedOutput()
-		if err != nil {
-			built.err = fmt.Errorf("%w\n%s", err, out)
-		}
-	})
-	if built.err != nil {
-		tb.Fatalf("build the dashboard: %v", built.err)
-	}
-	return built.path
-}
-
-// Cleanup removes the binary; TestMain calls it last.
-func Cleanup() {
-	if built.path != "" {
-		os.RemoveAll(filepath.Dir(built.path))
 	}
 }
 
