@@ -96,11 +96,18 @@ func (h apiMessages) list(c echo.Context) error {
 	default:
 		return parkade.Errorf(parkade.Invalid, "The order is newest or oldest.").At("order")
 	}
-	messages, more, err := h.Store.Messages(ctx, filter, page)
-	if err != nil {
+	var (
+		messages    []parkade.Message
+		total       int64
+		more, exact bool
+	)
+	err = h.Store.View(ctx, func(at store.View) error {
+		if messages, more, err = at.Messages(ctx, filter, page); err != nil {
+			return err
+		}
+		total, exact, err = at.Count(ctx, filter, countLimit)
 		return err
-	}
-	total, exact, err := h.Store.Count(ctx, filter, countLimit)
+	})
 	if err != nil {
 		return err
 	}

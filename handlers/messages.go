@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"parkade"
+	"parkade/store"
 	"parkade/views"
 )
 
@@ -47,9 +48,14 @@ func (h messages) list(c echo.Context) error {
 	}
 	page.Filter = f
 	ctx := c.Request().Context()
-	if page.Wrong == "" {
-		err = h.fill(ctx, &page, parkade.MessageID(before))
-	}
+	err = h.Store.View(ctx, func(at store.View) error {
+		if page.Wrong == "" {
+			if err := fill(ctx, at, &page, parkade.MessageID(before)); err != nil {
+				return err
+			}
+		}
+		return countStates(ctx, at, &page)
+	})
 	if err == nil {
 		err = h.facets(ctx, &page)
 	}
@@ -64,9 +70,9 @@ func (h messages) list(c echo.Context) error {
 }
 
 // fill reads one page of the list, and where the ones beside it begin.
-func (h messages) fill(ctx context.Context, page *views.MessagesPage, before parkade.MessageID) error {
+func fill(ctx context.Context, at store.View, page *views.MessagesPage, before parkade.MessageID) error {
 	here := parkade.Page{Before: before, Limit: listed, Oldest: page.Oldest}
-	all, more, err := h.Store.Messages(ctx, page.Filter, here)
+	all, more, err := at.Messages(ctx, page.Filter, here)
 	if err != nil {
 		return err
 	}
@@ -76,7 +82,7 @@ func (h messages) fill(ctx context.Context, page *views.MessagesPage, before par
 	}
 	if before != 0 && len(all) > 0 {
 		back := parkade.Page{Before: all[0].ID, Limit: listed + 1, Oldest: !page.Oldest}
-		newer, _, err := h.Store.Messages(ctx, page.Filter, back)
+		newer, _, err := at.Messages(ctx, page.Filter, back)
 		if err != nil {
 			return err
 		}
@@ -87,13 +93,13 @@ func (h messages) fill(ctx context.Context, page *views.MessagesPage, before par
 	if len(all) > 0 && page.First {
 		page.Newest = all[0].ParkedAt
 	}
-	if page.Total, page.Exact, err = h.Store.Count(ctx, page.Filter, countLimit); err != nil {
+	if page.Total, page.Exact, err = at.Count(ctx, page.Filter, countLimit); err != nil {
 		return err
 	}
 	page.Takes = page.Total
 	if f := page.Filter; f.State == "" {
 		f.State = parkade.Parked
-		page.Takes, _, err = h.Store.Count(ctx, f, countLimit)
+		page.Takes, _, err = at.Count(ctx, f, countLimit)
 	} else if f.State != parkade.Parked && f.State != parkade.Discarded {
 		page.Takes = 0
 	}
@@ -110,10 +116,19 @@ func (h messages) facets(ctx context.Context, page *views.MessagesPage) error {
 	if page.Filter.Reason != "" && !slices.Contains(page.Reasons, page.Filter.Reason) {
 		page.Reasons = append(page.Reasons, page.Filter.Reason)
 	}
-	counters, err := h.Store.Counters(ctx)
-	if err != nil {
-		return err
+	if len(page.All) == 0 {
+		for _, d := range h.Drains.Drains() {
+			if d.Phase == parkade.Offered {
+				page.Drains = append(page.Drains, d)
+			}
+		}
 	}
+	return nil
+}
+
+// countStates counts the messages of the list's queues by their state.
+func countStates(ctx context.Context, at store.View, page *views.MessagesPage) error {
+	counters, err := at.Counters(ctx)
 	for _, s := range parkade.States() {
 		n := views.StateFacet{State: s}
 		for _, c := range counters {
@@ -123,14 +138,7 @@ func (h messages) facets(ctx context.Context, page *views.MessagesPage) error {
 		}
 		page.States = append(page.States, n)
 	}
-	if len(page.All) == 0 {
-		for _, d := range h.Drains.Drains() {
-			if d.Phase == parkade.Offered {
-				page.Drains = append(page.Drains, d)
-			}
-		}
-	}
-	return nil
+	return err
 }
 
 func within(f parkade.Filter, q parkade.Queue) bool {

@@ -71,7 +71,11 @@ func adjustCounters(ctx context.Context, tx *sql.Tx, t tally) error {
 // Counters returns what is counted, by queue and state; places without messages
 // are left out.
 func (s *Store) Counters(ctx context.Context) ([]Counter, error) {
-	return query(ctx, s.reader, func(r row) (Counter, error) {
+	return counters(ctx, s.reader)
+}
+
+func counters(ctx context.Context, q querier) ([]Counter, error) {
+	return query(ctx, q, func(r row) (Counter, error) {
 		var c Counter
 		err := r.Scan(&c.Queue.Broker, &c.Queue.Vhost, &c.Queue.Name, &c.State, &c.Messages, &c.Bytes, &c.Copies)
 		return c, err

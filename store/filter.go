@@ -78,8 +78,12 @@ func (s *Store) matchingAll(f parkade.Filter) where {
 // Count returns how many messages match f, and whether that is exact: past limit
 // it stops counting and returns limit. Limit 0 counts to the end.
 func (s *Store) Count(ctx context.Context, f parkade.Filter, limit int64) (n int64, exact bool, err error) {
+	return s.count(ctx, s.reader, f, limit)
+}
+
+func (s *Store) count(ctx context.Context, q querier, f parkade.Filter, limit int64) (n int64, exact bool, err error) {
 	if f == (parkade.Filter{Broker: f.Broker, Vhost: f.Vhost, Queue: f.Queue, State: f.State}) {
-		n, err = s.counted(ctx, f)
+		n, err = counted(ctx, q, f)
 		return n, true, err
 	}
 	w := s.matchingAll(f)
@@ -87,7 +91,7 @@ func (s *Store) Count(ctx context.Context, f parkade.Filter, limit int64) (n int
 	if limit > 0 {
 		most = limit + 1
 	}
-	n, err = one[int64](s.reader.QueryRowContext(ctx, counting(w), append(w.args, most)...))
+	n, err = one[int64](q.QueryRowContext(ctx, counting(w), append(w.args, most)...))
 	if limit > 0 && n > limit {
 		return limit, false, err
 	}
@@ -99,8 +103,8 @@ func counting(w where) string {
 }
 
 // counted reads from the counters what they know.
-func (s *Store) counted(ctx context.Context, f parkade.Filter) (int64, error) {
-	return one[int64](s.reader.QueryRowContext(ctx, `
+func counted(ctx context.Context, q querier, f parkade.Filter) (int64, error) {
+	return one[int64](q.QueryRowContext(ctx, `
 		SELECT COALESCE(sum(c.messages), 0)
 		FROM counter c JOIN source s ON s.id = c.source_id
 		WHERE (?1 = '' OR s.broker = ?1) AND (?2 = '' OR s.vhost = ?2) AND (?3 = '' OR s.queue = ?3) AND (?4 = '' OR c.state = ?4)`,

@@ -49,18 +49,28 @@ const maxPage = 500
 
 // Messages returns the messages that match f, newest first unless p says
 // otherwise, and whether there are more after the last of them. Arrival order is
-// id order, so the id is all the cursor that paging needs.
+// id order, so the id is all the cursor that paging needs. View reads a list
+// together with its count.
 func (s *Store) Messages(ctx context.Context, f parkade.Filter, p parkade.Page) (ms []parkade.Message, more bool, err error) {
+	err = s.View(ctx, func(v View) error {
+		ms, more, err = v.Messages(ctx, f, p)
+		return err
+	})
+	return ms, more, err
+}
+
+// messages merges what each queue of f has, all of it read through q.
+func (s *Store) messages(ctx context.Context, q querier, f parkade.Filter, p parkade.Page) (ms []parkade.Message, more bool, err error) {
 	limit := min(max(p.Limit, 1), maxPage)
 	sources, all := s.sourcesOf(f)
 	if all {
-		ms, err = s.list(ctx, s.matching(f, nil), p, limit+1)
+		ms, err = s.list(ctx, q, s.matching(f, nil), p, limit+1)
 	}
 	for _, source := range sources {
 		if all {
 			break
 		}
-		part, e := s.list(ctx, s.matching(f, []parkade.SourceID{source}), p, limit+1)
+		part, e := s.list(ctx, q, s.matching(f, []parkade.SourceID{source}), p, limit+1)
 		if e != nil {
 			return nil, false, e
 		}
@@ -81,9 +91,9 @@ func (s *Store) Messages(ctx context.Context, f parkade.Filter, p parkade.Page) 
 }
 
 // list reads one page of what matches w.
-func (s *Store) list(ctx context.Context, w where, p parkade.Page, limit int) ([]parkade.Message, error) {
+func (s *Store) list(ctx context.Context, q querier, w where, p parkade.Page, limit int) ([]parkade.Message, error) {
 	stmt, args := listing(w, p, limit)
-	return query(ctx, s.reader, s.scanMessage, stmt, args...)
+	return query(ctx, q, s.scanMessage, stmt, args...)
 }
 
 // listing is the statement of list. It always has a cursor, so that the newest
