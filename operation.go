@@ -99,6 +99,7 @@ type Operation struct {
 	Counts    map[Outcome]int64
 	CameBack  int64
 	CreatedAt time.Time
+	DueAt     time.Time // when a scheduled one starts by itself; zero: it began at once
 	StartedAt time.Time // zero: not yet
 	EndedAt   time.Time // zero: not yet
 	Dismissed time.Time // when a person put it out of sight; zero: not yet

@@ -37,30 +37,43 @@ func (r *Runner) Run(ctx context.Context) error {
 	changed, stop := r.store.Subscribe(store.Operations)
 	defer stop()
 	var all sync.WaitGroup
-	again := time.NewTicker(5 * time.Second) // for a read that failed
-	defer again.Stop()
 	for ctx.Err() == nil {
-		if err := r.look(ctx, &all); err != nil && ctx.Err() == nil {
+		due, err := r.look(ctx, &all)
+		if err != nil && ctx.Err() == nil {
 			r.log.Error("operations can't be read", "err", err)
 		}
+		again := time.NewTimer(due)
 		select {
 		case <-ctx.Done():
 		case <-changed:
 		case <-r.wake:
 		case <-again.C:
 		}
+		again.Stop()
 	}
 	crash.Point("stop.jobs")
 	all.Wait()
 	return nil
 }
 
-// look starts work on operations that are active, and tells the others that
-// theirs may have changed.
-func (r *Runner) look(ctx context.Context, all *sync.WaitGroup) error {
+// lookAgain is after how long operations are read again even if nothing tells of
+// a change: the read before may have failed.
+const lookAgain = 5 * time.Second
+
+// look starts work on operations that are active or due, and tells the others that
+// theirs may have changed. It returns when to look again at the latest.
+func (r *Runner) look(ctx context.Context, all *sync.WaitGroup) (time.Duration, error) {
+	again := lookAgain
+	due, err := r.store.StartDue(ctx)
+	if err != nil {
+		return again, err
+	}
+	if due > 0 {
+		again = min(again, due)
+	}
 	active, err := r.store.Active(ctx)
 	if err != nil {
-		return err
+		return again, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +91,7 @@ func (r *Runner) look(ctx context.Context, all *sync.WaitGroup) error {
 			r.forget(op.ID)
 		})
 	}
-	return nil
+	return again, nil
 }
 
 // forget ends the work on an operation, which may have been resumed meanwhile.

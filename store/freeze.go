@@ -59,14 +59,17 @@ func (c *creation) insert(ctx context.Context) error {
 	if c.Filter != nil {
 		filter = c.Filter.Query().Encode()
 	}
-	var key, hash, ended any
+	var key, hash, started, due, ended any
 	if c.IdempotencyKey != "" {
 		key, hash = c.IdempotencyKey, c.RequestHash[:]
 	}
-	if sends(c.Verb) {
-		state = parkade.Running
-	} else {
-		ended = now
+	switch {
+	case !sends(c.Verb):
+		started, ended = now, now
+	case c.Delay > 0:
+		state, due = parkade.Scheduled, millis(c.now.Add(c.Delay))
+	default:
+		state, started = parkade.Running, now
 	}
 	maxBad := c.MaxBad
 	if maxBad == 0 {
@@ -74,10 +77,10 @@ func (c *creation) insert(ctx context.Context) error {
 	}
 	return c.tx.QueryRowContext(ctx, `
 		INSERT INTO operation (verb, state, by, reason, filter, target, policy, rate, max_bad, base_replay_id,
-		                       idempotency_key, request_hash, created_at, started_at, ended_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, (SELECT COALESCE(max(id), 0) FROM replay), ?10, ?11, ?12, ?12, ?13)
+		                       idempotency_key, request_hash, created_at, due_at, started_at, ended_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, (SELECT COALESCE(max(id), 0) FROM replay), ?10, ?11, ?12, ?13, ?14, ?15)
 		RETURNING id`,
-		c.Verb, state, c.By, c.Reason, filter, string(target), string(policy), c.Rate, maxBad, key, hash, now, ended).Scan(&c.id)
+		c.Verb, state, c.By, c.Reason, filter, string(target), string(policy), c.Rate, maxBad, key, hash, now, due, started, ended).Scan(&c.id)
 }
 
 // freezeFilter takes what matches now and whose state allows it. Undecided

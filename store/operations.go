@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"parkade"
 )
@@ -25,8 +26,9 @@ type NewOperation struct {
 
 	Target parkade.Target
 	Policy parkade.Policy
-	Rate   float64 // messages a second at most; 0 is no limit
-	MaxBad int     // pauses after so many bad outcomes in a row; 20 where 0
+	Rate   float64       // messages a second at most; 0 is no limit
+	MaxBad int           // pauses after so many bad outcomes in a row; 20 where 0
+	Delay  time.Duration // before anything is sent; until then it can be cancelled without a trace in RabbitMQ
 	By     string
 	Reason string
 
@@ -51,6 +53,9 @@ type Expect struct {
 }
 
 const defaultMaxBad = 20
+
+// MaxDelay is how long an operation may wait before it starts.
+const MaxDelay = 24 * time.Hour
 
 // takes returns the states that a verb takes by itself, and those that a person
 // may tick besides.
@@ -82,6 +87,9 @@ func (n NewOperation) states() ([]parkade.State, error) {
 	}
 	if n.Filter != nil && sends(n.Verb) && n.Target.To != parkade.ToExchange && n.Target.To != parkade.ToQueue {
 		return nil, parkade.Errorf(parkade.Invalid, "Say where all of these messages are to be sent: to an exchange, or to a queue.").At("target")
+	}
+	if n.Delay < 0 || n.Delay > MaxDelay || n.Delay > 0 && !sends(n.Verb) {
+		return nil, parkade.Errorf(parkade.Invalid, "Only what is sent can wait, and at most 24 hours.").At("delay")
 	}
 	return append(own, n.Accept...), nil
 }
@@ -138,19 +146,20 @@ func (n NewOperation) first(ctx context.Context, tx *sql.Tx) (parkade.OperationI
 // operationColumns are what scanOperation reads, of the table operation called o.
 const operationColumns = `o.id, o.verb, o.state, o.why, o.by, o.reason, o.filter, o.target, o.policy, o.rate, o.total,
 	o.intent, o.confirmed, o.unroutable, o.nacked, o.refused, o.unknown, o.cancelled, o.skipped, o.came_back,
-	o.created_at, COALESCE(o.started_at, 0), COALESCE(o.ended_at, 0), COALESCE(o.dismissed_at, 0)`
+	o.created_at, COALESCE(o.due_at, 0), COALESCE(o.started_at, 0), COALESCE(o.ended_at, 0), COALESCE(o.dismissed_at, 0)`
 
 func scanOperation(r row) (parkade.Operation, error) {
 	var (
-		o                                  parkade.Operation
-		target, policy                     []byte
-		created, started, ended, dismissed int64
-		intent, confirmed, unroutable      int64
-		nacked, refused, unknown, notSent  int64
+		o                                 parkade.Operation
+		target, policy                    []byte
+		created, due, started             int64
+		ended, dismissed                  int64
+		intent, confirmed, unroutable     int64
+		nacked, refused, unknown, notSent int64
 	)
 	err := r.Scan(&o.ID, &o.Verb, &o.State, &o.Why, &o.By, &o.Reason, &o.Filter, &target, &policy, &o.Rate, &o.Total,
 		&intent, &confirmed, &unroutable, &nacked, &refused, &unknown, &notSent, &o.Skipped, &o.CameBack,
-		&created, &started, &ended, &dismissed)
+		&created, &due, &started, &ended, &dismissed)
 	if err != nil {
 		return o, err
 	}
@@ -164,7 +173,8 @@ func scanOperation(r row) (parkade.Operation, error) {
 			o.Left -= n
 		}
 	}
-	o.CreatedAt, o.StartedAt, o.EndedAt, o.Dismissed = moment(created), moment(started), moment(ended), moment(dismissed)
+	o.CreatedAt, o.DueAt, o.StartedAt = moment(created), moment(due), moment(started)
+	o.EndedAt, o.Dismissed = moment(ended), moment(dismissed)
 	if err := json.Unmarshal(target, &o.Target); err != nil {
 		return o, fmt.Errorf("target of operation %d: %w", o.ID, err)
 	}

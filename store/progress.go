@@ -96,6 +96,7 @@ func (p *progress) save(ctx context.Context) error {
 	_, err := p.tx.ExecContext(ctx, `
 		UPDATE operation
 		SET state = ?1, why = ?2, next_pos = ?3, bad_in_row = ?4,
+		    started_at = CASE WHEN ?1 IN ('canary', 'running') THEN COALESCE(started_at, ?5) ELSE started_at END,
 		    ended_at = CASE WHEN ?1 IN ('cancelled', 'finished') THEN COALESCE(ended_at, ?5) END,
 		    intent = intent + ?6, confirmed = confirmed + ?7, unroutable = unroutable + ?8, nacked = nacked + ?9,
 		    refused = refused + ?10, unknown = unknown + ?11, cancelled = cancelled + ?12,

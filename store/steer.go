@@ -30,10 +30,13 @@ func (s *Store) Pause(ctx context.Context, id parkade.OperationID, by string) er
 }
 
 // Resume lets a paused or interrupted operation go on with what it hasn't taken
-// yet. What is in doubt stays so.
+// yet, and a scheduled one start now. What is in doubt stays so.
 func (s *Store) Resume(ctx context.Context, id parkade.OperationID, by string) error {
 	return s.steer(ctx, id, by, "resume", func(p *progress) (bool, error) {
 		switch p.state {
+		case parkade.Scheduled:
+			p.turn(parkade.Running, "")
+			return true, nil
 		case parkade.Paused, parkade.Interrupted:
 			if p.intents > 0 {
 				return false, p.onItsWay()
@@ -45,7 +48,7 @@ func (s *Store) Resume(ctx context.Context, id parkade.OperationID, by string) e
 			return false, nil
 		case parkade.Pausing:
 			return false, p.onItsWay()
-		case parkade.Scheduled, parkade.Cancelling, parkade.Cancelled, parkade.Finished:
+		case parkade.Cancelling, parkade.Cancelled, parkade.Finished:
 		}
 		return false, p.refused("resumed")
 	})
