@@ -1,0 +1,78 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Options are what a Billing is made of.
+type Options struct {
+	AMQP       string // URL of the broker
+	Vhost      string // wins over the one in the URL, unless it is empty
+	Management string // URL of the management API, for the figures of the queues; empty: none are shown
+	Topology   Topology
+	Traffic    Traffic
+	Fixed      bool // begin with the fix deployed
+}
+
+// Billing is the whole system: its producer, its consumer and their switches.
+type Billing struct {
+	producer   *producer
+	consumer   *consumer
+	switches   *switches
+	counts     *counts
+	management management
+	log        *slog.Logger
+}
+
+// counts is what has happened since the start.
+type counts struct {
+	published  atomic.Int64 // order messages confirmed by the broker, duplicates included
+	invoiced   atomic.Int64
+	duplicates atomic.Int64 // deliveries of an order that had its invoice already
+	failed     atomic.Int64 // attempts that failed
+	parked     atomic.Int64
+}
+
+// NewBilling checks the options and connects nothing.
+func NewBilling(o Options, log *slog.Logger) (*Billing, error) {
+	if err := o.Traffic.Validate(); err != nil {
+		return nil, err
+	}
+	b := broker{o.AMQP, o.Vhost}
+	if err := b.validate(); err != nil {
+		return nil, err
+	}
+	if o.Topology.Wait < 0 {
+		return nil, errors.New("wait must not be negative")
+	}
+	queues, err := newManagement(o.Management, b.vhostName(), o.Topology)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		s = newSwitches(o.Traffic, o.Fixed)
+		c = new(counts)
+	)
+	return &Billing{
+		producer: &producer{broker: b, topology: o.Topology, switches: s, counts: c, log: log},
+		consumer: &consumer{
+			broker: b, topology: o.Topology, handler: newHandler(o.Topology, s, c), counts: c, log: log,
+			failures: newRecent[failure](explained),
+		},
+		switches: s, counts: c, management: queues, log: log,
+	}, nil
+}
+
+// Run works until ctx ends, and then returns nil. A broker that is away is waited
+// for; a topology that exists with other settings is an error.
+func (b *Billing) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return b.producer.run(ctx) })
+	g.Go(func() error { return b.consumer.run(ctx) })
+	return g.Wait()
+}

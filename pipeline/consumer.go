@@ -1,0 +1,201 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+const (
+	// maxAttempts is how often an order is handled before it is parked.
+	maxAttempts = 5
+	// prefetch bounds what lies here unacknowledged: enough to hide the way to the
+	// broker, little enough for another consumer to get its share.
+	prefetch = 20
+	// explained is how many orders' last failures are remembered.
+	explained = 10_000
+)
+
+// consumer works through the orders.
+type consumer struct {
+	broker   broker
+	topology Topology
+	handler  *handler
+	counts   *counts
+	log      *slog.Logger
+
+	// Why orders failed last, by message id. RabbitMQ doesn't let a consumer write
+	// that on a message which it rejects.
+	failures *recent[failure]
+}
+
+// run works until ctx ends.
+func (c *consumer) run(ctx context.Context) error {
+	return keep(ctx, c.log, "consumer", c.session)
+}
+
+// session consumes until ctx ends or anything goes wrong that isn't an order's
+// fault. RabbitMQ then delivers again what has no ack yet, which is safe: the
+// ledger knows what is done.
+//
+// Reading and publishing have a connection each, since a broker that is short of
+// memory or disk stops reading from a connection that publishes, acks included.
+func (c *consumer) session(ctx context.Context) error {
+	publishing, err := c.broker.dial(ctx, c.topology.Prefix+"billing consumer, publishing")
+	if err != nil {
+		return err
+	}
+	defer hangUp(publishing)
+	if err := c.topology.Declare(publishing); err != nil {
+		return err
+	}
+	parking, err := newPublisher(publishing)
+	if err != nil {
+		return err
+	}
+	events, err := newPublisher(publishing)
+	if err != nil {
+		return err
+	}
+	reading, err := c.broker.dial(ctx, c.topology.Prefix+"billing consumer")
+	if err != nil {
+		return err
+	}
+	defer hangUp(reading)
+	readingClosed := reading.NotifyClose(make(chan *amqp.Error, 1))
+	publishingClosed := publishing.NotifyClose(make(chan *amqp.Error, 1))
+	ch, deliveries, err := c.consume(reading)
+	if err != nil {
+		return err
+	}
+	defer endConsumer(reading, ch)
+	c.log.Info("handling orders", "queue", c.topology.Work())
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case reason := <-readingClosed:
+			return lost(reason)
+		case reason := <-publishingClosed:
+			return lost(reason)
+		case d, ok := <-deliveries:
+			if !ok {
+				return errors.New("the broker ended the consumer")
+			}
+			if err := c.take(ctx, d, parking, events); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+const consumerTag = "billing"
+
+func (c *consumer) consume(conn *amqp.Connection) (*amqp.Channel, <-chan amqp.Delivery, error) {
+	ch, err := conn.Channel()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open channel: %w", err)
+	}
+	if err := ch.Qos(prefetch, 0, false); err != nil {
+		return nil, nil, fmt.Errorf("set the prefetch: %w", err)
+	}
+	const autoAck = false // the broker keeps a message until we say that it is done
+	deliveries, err := ch.Consume(c.topology.Work(), consumerTag, autoAck, false, false, false, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("consume: %w", err)
+	}
+	return ch, deliveries, nil
+}
+
+// endConsumer ends the consumer before its connection goes. RabbitMQ answers when
+// it has taken what was acked before; without that, closing right after an ack
+// can lose the ack. A broker that has stopped reading is not waited for.
+func endConsumer(conn *amqp.Connection, ch *amqp.Channel) {
+	impatience := time.AfterFunc(hangUpTimeout, func() { hangUp(conn) })
+	defer impatience.Stop()
+	_ = ch.Cancel(consumerTag, false) // a lost connection has none any more
+}
+
+// take brings one delivery to an end: done, waiting to be tried again, or parked.
+// It returns an error where it did none of these, and the session must end.
+func (c *consumer) take(ctx context.Context, d amqp.Delivery, parking, events *publisher) error {
+	order, hopeless := c.inspect(d)
+	if hopeless != nil {
+		if err := park(ctx, parking, c.topology.Parking(), c.broker.user(), d, hopeless); err != nil {
+			return err
+		}
+		c.counts.parked.Add(1)
+		c.log.Warn("order parked", "message_id", d.MessageId, "failure", hopeless.kind)
+		return d.Ack(false) // only now: the copy is in the parking queue
+	}
+	err := c.handler.handle(ctx, d, order, events)
+	if err == nil {
+		return d.Ack(false) // only now: all that the order asks for is done
+	}
+	failed, ok := errors.AsType[*failure](err)
+	if !ok {
+		return err
+	}
+	c.failures.put(d.MessageId, *failed)
+	c.counts.failed.Add(1)
+	c.log.Info("order failed", "message_id", d.MessageId, "failure", failed.kind)
+	return d.Reject(false) // not requeued: it goes to the wait queue by the dead-letter exchange
+}
+
+// inspect returns the order in d, or why handling d is hopeless.
+func (c *consumer) inspect(d amqp.Delivery) (Order, *failure) {
+	if d.MessageId == "" {
+		return Order{}, &failure{"MissingMessageID", "without a message id nobody can tell a repeat from a second order"}
+	}
+	var order Order
+	if err := json.Unmarshal(d.Body, &order); err != nil {
+		return Order{}, &failure{"MalformedBody", err.Error()}
+	}
+	if deaths(d.Headers, c.topology.Work()) >= maxAttempts {
+		if last, known := c.failures.get(d.MessageId); known {
+			return Order{}, &last
+		}
+		return Order{}, &failure{"TooManyAttempts", "it failed five times; why, only the process knows that tried"}
+	}
+	return order, nil
+}
+
+// deaths counts how often the message with these headers was dead-lettered out of
+// queue. There is an entry for each reason, and they add up: a rejection and an
+// expiry are both an attempt that came to nothing.
+func deaths(headers amqp.Table, queue string) int64 {
+	entries, _ := headers["x-death"].([]any)
+	var n int64
+	for _, e := range entries {
+		if death, ok := e.(amqp.Table); ok && death["queue"] == queue {
+			n += integer(death["count"])
+		}
+	}
+	return n
+}
+
+// integer reads a header of any of AMQP's whole number types; else it is 0.
+func integer(v any) int64 {
+	switch n := v.(type) {
+	case int64:
+		return n
+	case int32:
+		return int64(n)
+	case int16:
+		return int64(n)
+	case int8:
+		return int64(n)
+	case uint32:
+		return int64(n)
+	case uint16:
+		return int64(n)
+	case byte:
+		return int64(n)
+	}
+	return 0
+}

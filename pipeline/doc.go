@@ -1,0 +1,14 @@
+// Package pipeline is a reference for reliable messaging on RabbitMQ, small
+// enough to be read in one sitting: it is the traffic that the demo and the
+// end-to-end tests use, and an example to copy from.
+//
+// Billing is the system: orders are placed by a producer, turned into invoices
+// by a consumer, tried again after a pause when that fails, and parked for a
+// person when it has failed five times. Each part stands in a file of its own,
+// with the reason beside each choice; docs/pipeline.md shows them together and
+// says what happens when the process dies between any two of its steps.
+//
+// What is done already is remembered in memory only (see ledger), so a restart
+// forgets it, and an order that is waiting for its confirm dies with the
+// process. A database and an outbox are what cure both.
+package pipeline

@@ -1,0 +1,142 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// DefaultWait is how long a failed order waits before it is tried again.
+const DefaultWait = 30 * time.Second
+
+// OrderPlaced is the routing key and the message type of a new order.
+const OrderPlaced = "order.placed"
+
+// parkingDeliveryLimit is as good as none. -1 would say so in words, but
+// RabbitMQ 3.10 takes it for a limit and destroys a message at its first return;
+// and without the argument, 4.x destroys at its default of 20.
+const parkingDeliveryLimit = int64(1_000_000)
+
+// Topology is the exchanges and queues of billing. The zero value has the
+// names of docs/pipeline.md and waits for DefaultWait.
+type Topology struct {
+	Prefix string        // put before each name, so that several can share a vhost
+	Wait   time.Duration // between two attempts; an argument of the wait queue, so fixed once that exists
+
+	// AtLeastOnce has the broker hold on to a dead letter until its next queue
+	// has confirmed it. Without, a broker that dies at the wrong moment can lose
+	// a message on its way to or from the wait queue. It costs speed, and may
+	// deliver twice, which a consumer must bear anyway.
+	AtLeastOnce bool
+}
+
+// The exchanges.
+
+// Orders is the direct exchange that orders are published to.
+func (t Topology) Orders() string { return t.Prefix + "orders" }
+
+// Retry is the fanout exchange that failed orders leave the work queue by.
+func (t Topology) Retry() string { return t.Prefix + "orders.retry" }
+
+// Billing is the topic exchange for what billing tells others.
+func (t Topology) Billing() string { return t.Prefix + "billing" }
+
+// The queues.
+
+// Work is the queue that the consumer reads.
+func (t Topology) Work() string { return t.Prefix + "orders.work" }
+
+// WaitQueue is where failed orders wait. It never has a consumer.
+func (t Topology) WaitQueue() string { return t.Prefix + "orders.wait" }
+
+// Parking is where orders lie that nobody could handle.
+func (t Topology) Parking() string { return t.Prefix + "orders.parking" }
+
+// Events receives everything that is published to Billing.
+func (t Topology) Events() string { return t.Prefix + "billing.events" }
+
+// Declare makes the topology. Declaring what is there already changes nothing,
+// so every part declares it when it starts, and none depends on another.
+func (t Topology) Declare(conn *amqp.Connection) error {
+	ch, err := conn.Channel() // of its own, because a refused declaration closes it
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	if err := t.declare(ch); err != nil {
+		if refused := (*amqp.Error)(nil); errors.As(err, &refused) && refused.Code == amqp.PreconditionFailed {
+			return backoff.Permanent(fmt.Errorf("the topology exists with other settings: use those, another --prefix, or delete what differs: %w", err))
+		}
+		return err
+	}
+	return ch.Close()
+}
+
+func (t Topology) declare(ch *amqp.Channel) error {
+	exchanges := []struct{ name, kind string }{
+		{t.Orders(), amqp.ExchangeDirect},
+		{t.Retry(), amqp.ExchangeFanout}, // any key: the message must keep its own for the way back
+		{t.Billing(), amqp.ExchangeTopic},
+	}
+	for _, e := range exchanges {
+		if err := ch.ExchangeDeclare(e.name, e.kind, true, false, false, false, nil); err != nil {
+			return fmt.Errorf("declare exchange %s: %w", e.name, err)
+		}
+	}
+	for _, q := range t.queues() {
+		if _, err := ch.QueueDeclare(q.name, true, false, false, false, q.arguments); err != nil {
+			return fmt.Errorf("declare queue %s: %w", q.name, err)
+		}
+		if q.exchange == "" {
+			continue
+		}
+		if err := ch.QueueBind(q.name, q.key, q.exchange, false, nil); err != nil {
+			return fmt.Errorf("bind queue %s: %w", q.name, err)
+		}
+	}
+	return nil
+}
+
+type queue struct {
+	name      string
+	arguments amqp.Table
+	exchange  string // that it is bound to, if any
+	key       string
+}
+
+func (t Topology) queues() []queue {
+	wait := t.Wait
+	if wait == 0 {
+		wait = DefaultWait
+	}
+	work := amqp.Table{
+		amqp.QueueTypeArg:        amqp.QueueTypeQuorum, // survives the loss of a node
+		"x-dead-letter-exchange": t.Retry(),            // where a rejected order goes, and one that crashed its consumer too often
+	}
+	waiting := amqp.Table{
+		amqp.QueueTypeArg:        amqp.QueueTypeQuorum,
+		amqp.QueueMessageTTLArg:  wait.Milliseconds(), // on the queue: with one TTL for all, the oldest is always first to leave
+		"x-dead-letter-exchange": t.Orders(),          // no dead-letter routing key: each comes back by its own
+	}
+	if t.AtLeastOnce {
+		for _, arguments := range []amqp.Table{work, waiting} {
+			arguments["x-dead-letter-strategy"] = "at-least-once"
+			arguments[amqp.QueueOverflowArg] = amqp.QueueOverflowRejectPublish // or the strategy is ignored
+		}
+	}
+	parking := amqp.Table{
+		amqp.QueueTypeArg:  amqp.QueueTypeQuorum,
+		"x-delivery-limit": parkingDeliveryLimit, // no TTL and no length limit: only a person empties it
+	}
+	// Classic, because nothing here rejects an event, and a quorum queue without a
+	// dead-letter exchange would drop one at the delivery limit.
+	events := amqp.Table{amqp.QueueTypeArg: amqp.QueueTypeClassic}
+	return []queue{
+		{t.Work(), work, t.Orders(), OrderPlaced},
+		{t.WaitQueue(), waiting, t.Retry(), ""},
+		{t.Parking(), parking, "", ""},
+		{t.Events(), events, t.Billing(), "#"},
+	}
+}
