@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -58,10 +59,9 @@ func (n newOperation) check() error {
 		return noEdits()
 	case n.Canary != nil:
 		return invalid("canary", "This version has no canaries yet: leave canary out.")
-	case n.Delay != "":
-		if d, err := parkade.ParseDuration(n.Delay); err != nil || d != 0 {
-			return invalid("delay", "This version can't delay operations yet: leave delay out, or say 0s.")
-		}
+	}
+	if _, err := parseDelay(n.Delay); err != nil {
+		return err
 	}
 	switch {
 	case len(n.Select.IDs) > 0 && len(n.Select.Filter) > 0:
@@ -78,6 +78,18 @@ func (n newOperation) check() error {
 		return invalid("target", "Only a replay has a target.")
 	}
 	return nil
+}
+
+// parseDelay reads how long an operation waits before it starts; "" is not at all.
+func parseDelay(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	d, err := parkade.ParseDuration(s)
+	if err != nil || d < 0 || d > store.MaxDelay {
+		return 0, parkade.Errorf(parkade.Invalid, "The delay is a time such as 0s, 10s or 5m, and at most %d hours.", int(store.MaxDelay.Hours())).At("delay")
+	}
+	return d, nil
 }
 
 // set returns the messages that n selects: ids, or a filter.
@@ -177,6 +189,9 @@ func (h apiOperations) draft(c echo.Context, n newOperation) (store.NewOperation
 		return store.NewOperation{}, jsonPlan{}, err
 	}
 	out := store.NewOperation{Verb: n.Verb, IDs: ids, Filter: filter, Accept: n.Include, By: actor(c), Reason: n.Reason}
+	if out.Delay, err = parseDelay(n.Delay); err != nil {
+		return out, jsonPlan{}, err
+	}
 	if n.Expect != nil {
 		out.Expect = &store.Expect{Count: n.Expect.Count, Hash: n.Expect.Hash}
 	}

@@ -30,6 +30,7 @@ type jsonOperation struct {
 	Counts    map[parkade.Outcome]int64 `json:"counts"`
 	CameBack  int64                     `json:"came_back"`
 	CreatedAt time.Time                 `json:"created_at"`
+	DueAt     *time.Time                `json:"due_at,omitempty"`
 	StartedAt *time.Time                `json:"started_at,omitempty"`
 	EndedAt   *time.Time                `json:"ended_at,omitempty"`
 }
@@ -45,7 +46,7 @@ func toJSONOperation(o parkade.Operation) jsonOperation {
 	return jsonOperation{
 		ID: jsonID(o.ID), Verb: o.Verb, State: o.State, Why: o.Why, By: o.By, Reason: o.Reason, Filter: o.Filter,
 		Target: o.Target, Rate: o.Rate, Total: o.Total, Skipped: o.Skipped, Left: o.Left, Counts: counts, CameBack: o.CameBack,
-		CreatedAt: o.CreatedAt.UTC(), StartedAt: jsonTime(o.StartedAt), EndedAt: jsonTime(o.EndedAt),
+		CreatedAt: o.CreatedAt.UTC(), DueAt: jsonTime(o.DueAt), StartedAt: jsonTime(o.StartedAt), EndedAt: jsonTime(o.EndedAt),
 	}
 }
 

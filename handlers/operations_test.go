@@ -101,3 +101,38 @@ func TestAnInterruptedOperationSaysWhatItMeans(t *testing.T) {
 	w.has(w.reads("/operations/"+o.ID.String()), "Interrupted", "The dashboard stopped.", "resuming doesn't send it again")
 	w.has(w.reads("/"), "was interrupted")
 }
+
+func TestWhatLeavesLaterIsCalledBackOrSentNow(t *testing.T) {
+	t.Parallel()
+	for _, end := range []struct{ press, says string }{
+		{"cancel", "It was called back before anything was sent"},
+		{"resume", "Pause, 2 wait"},
+	} {
+		t.Run(end.press, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			storetest.Park(t, s.Store, storetest.Queue(), storetest.Delivery("a", "{}"), storetest.Delivery("b", "{}"))
+			if got := fields(s.ask(t, "/replay?id=1", nil).Body.String()).Get("delay"); got != "0s" {
+				t.Errorf("one message leaves after %q", got)
+			}
+			form := fields(s.ask(t, "/replay?id=1&id=2", nil).Body.String())
+			if got := form.Get("delay"); got != "10s" {
+				t.Errorf("two messages leave after %q", got)
+			}
+			form.Set("delay", "10m")
+			if sent := s.ask(t, "/replay", form); sent.Code != http.StatusSeeOther {
+				t.Fatalf("the form answers %d: %s", sent.Code, text(sent))
+			}
+			wants(t, s.read(t, "/operations/1"), "Scheduled", "Leaves in ", "Nothing has been sent", "Call it back", "Send 2 now →")
+			if answer := s.ask(t, "/operations/1/pause", url.Values{}); answer.Code != http.StatusConflict {
+				t.Errorf("pausing what hasn't begun answers %d", answer.Code)
+			}
+			for range 2 { // a double click, or a second tab
+				if answer := s.ask(t, "/operations/1/"+end.press, url.Values{}); answer.Code != http.StatusSeeOther {
+					t.Errorf("%s answers %d", end.press, answer.Code)
+				}
+			}
+			wants(t, s.read(t, "/operations/1"), end.says)
+		})
+	}
+}

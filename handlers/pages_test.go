@@ -110,6 +110,9 @@ func fields(page string) url.Values {
 			form.Add(name, attr("value"))
 		}
 	}
+	for _, s := range regexp.MustCompile(`(?s)<select[^>]* name="([^"]*)".*?<option value="([^"]*)" selected`).FindAllStringSubmatch(page, -1) {
+		form.Add(s[1], s[2])
+	}
 	return form
 }
 

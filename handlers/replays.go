@@ -29,6 +29,7 @@ type replayAsked struct {
 	exchange   string // of a target that was typed
 	routingKey string
 	rate       string
+	delay      string // "": nobody chose
 	seen       string // a hash of what was shown
 }
 
@@ -74,6 +75,10 @@ func (h replays) run(ctx context.Context, c echo.Context, r replayAsked, hash [3
 	if err != nil {
 		return parkade.Operation{}, err
 	}
+	delay, err := parseDelay(r.delay)
+	if err != nil {
+		return parkade.Operation{}, err
+	}
 	plan, err := h.plan(ctx, r, target)
 	if err != nil {
 		return parkade.Operation{}, err
@@ -86,7 +91,7 @@ func (h replays) run(ctx context.Context, c echo.Context, r replayAsked, hash [3
 			"What would happen isn't what was shown when you pressed: another target was chosen, or something moved meanwhile. Look again, then press.")
 	}
 	op, _, err := h.Store.Create(ctx, store.NewOperation{
-		Verb: parkade.Replay, Items: plan.Items, Accept: r.with, Expect: &plan.Expects, Target: target, Policy: plan.Policy, Rate: rate,
+		Verb: parkade.Replay, Items: plan.Items, Accept: r.with, Expect: &plan.Expects, Target: target, Policy: plan.Policy, Rate: rate, Delay: delay,
 		By: actor(c), Reason: r.why, IdempotencyKey: r.key, RequestHash: hash,
 	})
 	return op, err
@@ -108,7 +113,7 @@ func (h replays) show(c echo.Context, r replayAsked, status int, problem error) 
 		return err
 	}
 	form := views.ReplayForm{
-		Shell: shell(c, h.Deps), Selection: r.Selection, Send: plan.Send, Rate: r.rate,
+		Shell: shell(c, h.Deps), Selection: r.Selection, Send: plan.Send, Rate: r.rate, Delay: defaultDelay(r.delay, len(plan.Items)),
 		To: r.to, Exchange: r.exchange, RoutingKey: r.routingKey, Reason: r.why, Key: r.key, Seen: seenOf(plan),
 		WithDoubt: slices.Contains(r.with, parkade.InDoubt), WithAgain: slices.Contains(r.with, parkade.Replayed),
 	}
@@ -135,6 +140,18 @@ func (h replays) show(c echo.Context, r replayAsked, status int, problem error) 
 		}
 	}
 	return render(c, status, views.Replay(form))
+}
+
+// defaultDelay is how long an operation waits when nobody chose: for many messages
+// long enough to notice a mistake and call them back.
+func defaultDelay(chosen string, messages int) string {
+	switch {
+	case chosen != "":
+		return chosen
+	case messages > 1:
+		return "10s"
+	}
+	return "0s"
 }
 
 // ticked counts the selected messages that have to be ticked to be sent.
@@ -200,7 +217,7 @@ func readReplay(c echo.Context) (replayAsked, error) {
 	s, err := choose(c)
 	r := replayAsked{
 		chosen: s, to: c.FormValue("to"), exchange: c.FormValue("exchange"), routingKey: c.FormValue("routing_key"),
-		rate: strings.TrimSpace(c.FormValue("rate")), seen: c.FormValue("seen"),
+		rate: strings.TrimSpace(c.FormValue("rate")), delay: c.FormValue("delay"), seen: c.FormValue("seen"),
 	}
 	return r, err
 }
@@ -244,7 +261,7 @@ func (r replayAsked) perSecond() (float64, error) {
 
 // hash is of what is asked for, so that a key belongs to one request.
 func (r replayAsked) hash() [32]byte {
-	text, _ := json.Marshal([]any{"replay", r.IDs, r.Filter, r.with, r.to, r.exchange, r.routingKey, r.rate, r.why, r.seen}) // plain values
+	text, _ := json.Marshal([]any{"replay", r.IDs, r.Filter, r.with, r.to, r.exchange, r.routingKey, r.rate, r.delay, r.why, r.seen}) // plain values
 	return sha256.Sum256(text)
 }
 

@@ -65,6 +65,10 @@ func (s *Store) Cancel(ctx context.Context, id parkade.OperationID, by string) e
 			return false, p.refused("cancelled")
 		case parkade.Scheduled, parkade.Canary, parkade.Watching, parkade.Running, parkade.Pausing, parkade.Paused, parkade.Interrupted:
 		}
+		if p.state == parkade.Scheduled {
+			p.turn(parkade.Cancelling, "Called back by "+by+".")
+			return true, nil
+		}
 		p.turn(parkade.Cancelling, "Cancelled by "+by+".")
 		return true, nil
 	})

@@ -51,7 +51,7 @@ func (o OperationView) canResume() bool {
 }
 
 func (o OperationView) canCancel() bool {
-	return sends(o.Operation) && !o.State.Ended() && o.State != parkade.Cancelling && o.Left > 0
+	return sends(o.Operation) && !o.State.Ended() && o.State != parkade.Cancelling && o.State != parkade.Scheduled && o.Left > 0
 }
 
 // lede says how far it is, and when it will be done where that can be said.
@@ -81,6 +81,9 @@ func (o OperationView) meaning() string {
 	case parkade.Cancelling:
 		return "Nothing new is being sent. It is cancelled as soon as what is on its way has an answer."
 	case parkade.Cancelled:
+		if o.StartedAt.IsZero() {
+			return "It was called back before anything was sent. Its messages are where they were."
+		}
 		return "What was sent stays sent. What wasn't is parked again, and can be replayed by a new operation."
 	case parkade.Scheduled, parkade.Canary, parkade.Watching, parkade.Running, parkade.Finished:
 	}

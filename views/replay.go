@@ -16,6 +16,7 @@ type ReplayForm struct {
 	Send    int64
 	Options []Option
 	Rate    string // messages a second, as typed
+	Delay   string // the value of one of the delays, or as typed
 	Doubt   int64  // selected ones that are in doubt
 	Again   int64  // selected ones that were replayed already
 
