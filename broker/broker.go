@@ -28,7 +28,7 @@ type Config struct {
 	AMQP           string // URL; the vhost and the heartbeat in it don't count
 	Management     string // URL
 	Program        string // version of Parkade, for the names of connections
-	OwnTag         string // prefix of our consumers' tags; "" is "parkade-"
+	Store          string // tells our consumers and connections from those of other dashboards
 	MaxMessageSize int64  // of the broker, in bytes; 0: the default of its version
 	RPCTimeout     time.Duration
 	ConfirmTimeout time.Duration // since the last confirm; both are 30 s when 0
@@ -55,7 +55,6 @@ const dialTimeout = 30 * time.Second
 func New(cfg Config, log *slog.Logger) (*Broker, error) {
 	cfg.RPCTimeout = cmp.Or(cfg.RPCTimeout, 30*time.Second)
 	cfg.ConfirmTimeout = cmp.Or(cfg.ConfirmTimeout, 30*time.Second)
-	cfg.OwnTag = cmp.Or(cfg.OwnTag, "parkade-")
 	address, err := url.Parse(cfg.AMQP)
 	if err != nil {
 		return nil, parkade.Errorf(parkade.Invalid, "The AMQP URL of %s can't be read. Characters such as ? and # in a password are written as %%3F and %%23.", cfg.Name).At("amqp")
@@ -128,8 +127,15 @@ func (b *Broker) dial(ctx context.Context, vhost, name string, heartbeat time.Du
 
 // connectionName is how management names a connection of ours.
 func (b *Broker) connectionName(purpose string) string {
-	return strings.Join(strings.Fields("parkade "+b.cfg.Program+" "+purpose), " ")
+	name := "parkade"
+	if b.cfg.Store != "" {
+		name = "parkade-" + b.cfg.Store
+	}
+	return strings.Join(strings.Fields(name+" "+b.cfg.Program+" "+purpose), " ")
 }
+
+// ownTag is what the tags of our consumers begin with, and nobody else's.
+func (b *Broker) ownTag() string { return "parkade-" + b.cfg.Store + "-" }
 
 // refused phrases why no connection came about.
 func (b *Broker) refused(vhost string, err error) error {

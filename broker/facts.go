@@ -26,7 +26,7 @@ func (b *Broker) Facts(ctx context.Context, vhost, name string) (parkade.QueueFa
 	if err != nil {
 		return parkade.QueueFacts{}, err
 	}
-	f := q.facts(version, b.cfg.OwnTag)
+	f := q.facts(version, b.ownTag())
 	if f.DeadLetters {
 		if f.DeadLettersReach, err = b.deadLettersReach(ctx, vhost, q); err != nil {
 			return parkade.QueueFacts{}, err

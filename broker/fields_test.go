@@ -31,7 +31,7 @@ func there(t interface {
 	if r := <-p.Results(); r.Outcome != parkade.Confirmed {
 		t.Fatal(r)
 	}
-	batch, err := in.Collect(t.Context(), "parkade-s1-"+parkade.ReplayID(n).String(), cycle(1))
+	batch, err := in.Collect(t.Context(), "s1-"+parkade.ReplayID(n).String(), cycle(1))
 	if err := errors.Join(err, in.Ack(), in.Prove(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 type Intake struct {
 	broker  string
 	queue   string
+	ownTag  string
 	session *session
 	channel *amqp.Channel
 	closed  chan *amqp.Error
@@ -43,7 +44,7 @@ func (b *Broker) OpenIntake(ctx context.Context, vhost, queue string, prefetch i
 	if err != nil {
 		return nil, err
 	}
-	i := &Intake{broker: b.cfg.Name, queue: queue, session: s, closed: make(chan *amqp.Error, 1)}
+	i := &Intake{broker: b.cfg.Name, queue: queue, ownTag: b.ownTag(), session: s, closed: make(chan *amqp.Error, 1)}
 	err = s.call(func() (err error) {
 		if i.channel, err = s.conn.Channel(); err != nil {
 			return err
@@ -57,13 +58,14 @@ func (b *Broker) OpenIntake(ctx context.Context, vhost, queue string, prefetch i
 	return i, nil
 }
 
-// Collect consumes under tag until a limit is reached, and stops consuming (steps
-// 2 to 4): what it returns is all that was delivered, in order, and nothing more
-// is on its way. It waits for the first message as long as ctx lasts; at the end
-// of ctx it returns what has come until then, perhaps nothing. The tag is new
-// every time.
-func (i *Intake) Collect(ctx context.Context, tag string, l Cycle) ([]parkade.Delivery, error) {
+// Collect consumes until a limit is reached, and stops consuming (steps 2 to 4):
+// what it returns is all that was delivered, in order, and nothing more is on its
+// way. It waits for the first message as long as ctx lasts; at the end of ctx it
+// returns what has come until then, perhaps nothing. The consumer's tag tells that
+// it is of this store, and ends in name, which is new every time.
+func (i *Intake) Collect(ctx context.Context, name string, l Cycle) ([]parkade.Delivery, error) {
 	i.last = 0
+	tag := i.ownTag + name
 	var deliveries <-chan amqp.Delivery
 	err := i.session.call(func() (err error) {
 		deliveries, err = i.channel.Consume(i.queue, tag, false, false, false, false, nil)

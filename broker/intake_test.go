@@ -49,7 +49,7 @@ func TestIntakeTakesEachMessageOnceAndInOrder(t *testing.T) {
 				in := intake(t, open(t, b), url, queue, 7)
 				taken, p := 0, 7
 				for n := 0; taken < total; n++ {
-					batch, err := in.Collect(t.Context(), "parkade-s1-"+strconv.Itoa(n), cycle(p))
+					batch, err := in.Collect(t.Context(), "s1-"+strconv.Itoa(n), cycle(p))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -104,7 +104,7 @@ func TestWhatIsNotAcknowledgedComesBackAndWhatIsProvenDoesNot(t *testing.T) {
 
 func collect(t *testing.T, in *broker.Intake, n int) []parkade.Delivery {
 	t.Helper()
-	batch, err := in.Collect(t.Context(), "parkade-s2-"+strconv.FormatInt(time.Now().UnixNano(), 36),
+	batch, err := in.Collect(t.Context(), "s2-"+strconv.FormatInt(time.Now().UnixNano(), 36),
 		broker.Cycle{Messages: n, Linger: 300 * time.Millisecond, Longest: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestIntakeEndsWaitingWithItsContextAndGoesOn(t *testing.T) {
 	in := intake(t, open(t, b), url, queue, 10)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	batch, err := in.Collect(ctx, "parkade-s1-1", cycle(10))
+	batch, err := in.Collect(ctx, "s1-1", cycle(10))
 	if err != nil || len(batch) != 0 {
 		t.Fatalf("an empty queue gave %d messages and %v", len(batch), err)
 	}
@@ -142,7 +142,7 @@ func TestALimitOfBytesEndsACycle(t *testing.T) {
 	in := intake(t, open(t, b), url, queue, 4)
 	limits := cycle(4)
 	limits.Bytes, limits.Linger, limits.Longest = 1, time.Hour, time.Hour
-	if batch, err := in.Collect(t.Context(), "parkade-s1-1", limits); err != nil || len(batch) == 0 {
+	if batch, err := in.Collect(t.Context(), "s1-1", limits); err != nil || len(batch) == 0 {
 		t.Errorf("%d messages, %v", len(batch), err)
 	}
 }
@@ -156,7 +156,7 @@ func TestABodyOverTheLimitEndsTheSession(t *testing.T) {
 	in := intake(t, open(t, b), url, queue, 1)
 	limits := cycle(1)
 	limits.MaxBody = 100
-	batch, err := in.Collect(t.Context(), "parkade-s1-1", limits)
+	batch, err := in.Collect(t.Context(), "s1-1", limits)
 	big, ok := errors.AsType[*broker.TooBigError](err)
 	if !ok || big.Bytes != 101 || batch != nil {
 		t.Errorf("%v with %d messages", err, len(batch))
@@ -205,7 +205,7 @@ func TestSessionsThatEndOtherwiseAreLost(t *testing.T) {
 				ending.Go(func() { tt.end(t, tt.name) })
 			}
 			defer ending.Wait()
-			_, err = in.Collect(t.Context(), "parkade-s1-1", cycle(1))
+			_, err = in.Collect(t.Context(), "s1-1", cycle(1))
 			wantLost(t, err)
 			if kind, sentence := parkade.Explain(err); kind != tt.kind || !strings.Contains(sentence, tt.want) {
 				t.Errorf("kind %v, %q; want %v, %q", kind, sentence, tt.kind, tt.want)
@@ -230,7 +230,7 @@ func TestOnlyACarefulCycleKeepsWhatALostSessionHadInHand(t *testing.T) {
 				brokertest.WaitReady(t, url, queue, 0)
 				p.cut()
 			}()
-			batch, err := in.Collect(t.Context(), "parkade-s1-1",
+			batch, err := in.Collect(t.Context(), "s1-1",
 				broker.Cycle{Messages: 2, Linger: time.Hour, Longest: time.Hour, Careful: careful})
 			wantLost(t, err)
 			if got := len(batch) == 1; got != careful {
@@ -272,7 +272,7 @@ func TestAnUndecodableMessageIsPoison(t *testing.T) {
 		if err := errors.Join(in.Ack(), in.Prove(1)); err != nil {
 			t.Fatal(err)
 		}
-		batch, err := in.Collect(t.Context(), "parkade-s1-2", cycle(1))
+		batch, err := in.Collect(t.Context(), "s1-2", cycle(1))
 		if b.AtLeast(4, 0) { // which writes headers anew, in types that the client knows
 			if n, ok := batch[0].Headers.Int("poison"); err != nil || !ok || n != 7 {
 				t.Errorf("%v, %v", batch[0].Headers, err)
@@ -322,7 +322,7 @@ func TestTheNetworkIsNoPoison(t *testing.T) {
 	via, p := behind(t, b)
 	in := intake(t, open(t, via), url, queue, 1)
 	time.AfterFunc(50*time.Millisecond, p.cut)
-	_, err := in.Collect(t.Context(), "parkade-s1-1", cycle(1))
+	_, err := in.Collect(t.Context(), "s1-1", cycle(1))
 	wantLost(t, err)
 	if _, poison := errors.AsType[*broker.PoisonError](err); poison {
 		t.Error("a cut connection is taken for poison")

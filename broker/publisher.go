@@ -51,7 +51,7 @@ type flight struct {
 }
 
 // OpenPublisher connects for publishing into vhost. purpose says in RabbitMQ's own
-// pages what for: "parkade 1.0 replay 7".
+// pages what for: "parkade-3kq5x2ab 1.0 replay 7".
 func (b *Broker) OpenPublisher(ctx context.Context, vhost, purpose string) (*Publisher, error) {
 	s, err := b.dial(ctx, vhost, b.connectionName(purpose), heartbeat)
 	if err != nil {

@@ -88,7 +88,7 @@ func (w *worker) collect(ctx context.Context, s *session) ([]parkade.Delivery, e
 		ctx = idle
 	}
 	calm := time.AfterFunc(quiet, func() { w.enter(parkade.Listening) })
-	deliveries, err := s.intake.Collect(ctx, fmt.Sprintf("parkade-s%d-%d", s.ID, s.cycles), limits)
+	deliveries, err := s.intake.Collect(ctx, fmt.Sprintf("s%d-%d", s.ID, s.cycles), limits)
 	calm.Stop()
 	crash.Point("drain.cancelled")
 	if n := int64(len(deliveries)); n > 0 {

@@ -43,10 +43,10 @@ type Candidate struct {
 // Intake is one connection that takes messages out of one queue, in cycles of
 // Collect, Ack and Prove. After any error it is of no more use than to be closed.
 type Intake struct {
-	// Collect consumes with this tag, waits for a first message, goes on to the
-	// limits, cancels, and returns all that was delivered. When ctx ends it
-	// returns what there is, without an error.
-	Collect func(ctx context.Context, tag string, limits Limits) ([]parkade.Delivery, error)
+	// Collect consumes under this name, which is new every time, waits for a first
+	// message, goes on to the limits, cancels, and returns all that was delivered.
+	// When ctx ends it returns what there is, without an error.
+	Collect func(ctx context.Context, name string, limits Limits) ([]parkade.Delivery, error)
 	Ack     func() error             // all of the last Collect
 	Prove   func(prefetch int) error // the call whose answer proves that the ack was handled
 	Close   func(deadline time.Time)

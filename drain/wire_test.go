@@ -31,8 +31,8 @@ func wired(t *testing.T, b brokertest.Broker) drain.Broker {
 				return drain.Intake{}, err
 			}
 			return drain.Intake{
-				Collect: func(ctx context.Context, tag string, l drain.Limits) ([]parkade.Delivery, error) {
-					return in.Collect(ctx, tag, broker.Cycle{
+				Collect: func(ctx context.Context, name string, l drain.Limits) ([]parkade.Delivery, error) {
+					return in.Collect(ctx, name, broker.Cycle{
 						Messages: l.Messages, Bytes: l.Bytes, MaxBody: l.MaxBody, Linger: l.Linger, Longest: l.Longest, Careful: l.Careful, Delivered: l.Delivered,
 					})
 				},

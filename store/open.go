@@ -148,6 +148,11 @@ func (s *Store) begin(ctx context.Context) error {
 		if err := row.Scan(&s.run.id); err != nil {
 			return err
 		}
+		first, err := one[[]byte](tx.QueryRowContext(ctx, firstEpoch))
+		if err != nil {
+			return err
+		}
+		s.id = idOf(first)
 		return s.recover(ctx, tx)
 	})
 }

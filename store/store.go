@@ -27,6 +27,7 @@ type Store struct {
 	now       func() time.Time
 	retention Retention
 	run       run
+	id        string
 	inserts   inserts
 	changes   changes
 

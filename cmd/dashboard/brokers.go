@@ -16,11 +16,12 @@ import (
 // rabbits are the brokers of a configuration, by name.
 type rabbits map[string]*broker.Broker
 
-func newRabbits(c *config.Config, log *slog.Logger) (rabbits, error) {
+// newRabbits prepares them; id is that of the store, or "" where there is none yet.
+func newRabbits(c *config.Config, id string, log *slog.Logger) (rabbits, error) {
 	all := rabbits{}
 	var errs []error
 	for _, b := range c.Brokers {
-		r, err := broker.New(broker.Config{Name: b.Name, AMQP: b.AMQP.Reveal(), Management: b.Management.Reveal(), Program: version}, log)
+		r, err := broker.New(broker.Config{Name: b.Name, AMQP: b.AMQP.Reveal(), Management: b.Management.Reveal(), Program: version, Store: id}, log)
 		errs = append(errs, err)
 		all[b.Name] = r
 	}
@@ -50,8 +51,8 @@ func forDrains(b *broker.Broker) drain.Broker {
 				return drain.Intake{}, err
 			}
 			return drain.Intake{
-				Collect: func(ctx context.Context, tag string, l drain.Limits) ([]parkade.Delivery, error) {
-					return in.Collect(ctx, tag, broker.Cycle(l))
+				Collect: func(ctx context.Context, name string, l drain.Limits) ([]parkade.Delivery, error) {
+					return in.Collect(ctx, name, broker.Cycle(l))
 				},
 				Ack: in.Ack, Prove: in.Prove, Close: in.Close,
 			}, nil

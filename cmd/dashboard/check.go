@@ -13,6 +13,7 @@ import (
 	"parkade"
 	"parkade/broker"
 	"parkade/config"
+	"parkade/store"
 )
 
 type checkCommand struct{}
@@ -33,7 +34,11 @@ func (checkCommand) Run(i *invocation) error {
 		r.note("configuration", sentence)
 	}
 	r.folder(c.Database)
-	brokers, err := newRabbits(c, slog.New(slog.DiscardHandler))
+	id, err := store.IDOf(i.ctx, c.Database) // its own drains are no strangers
+	if err != nil {
+		r.say(false, "store", c.Database+" is no store that can be read")
+	}
+	brokers, err := newRabbits(c, id, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

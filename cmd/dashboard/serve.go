@@ -58,7 +58,7 @@ func (serveCommand) Run(i *invocation) error {
 			log.Error("closing the store", "err", err)
 		}
 	}()
-	brokers, err := newRabbits(first, log)
+	brokers, err := newRabbits(first, st.ID(), log)
 	if err != nil {
 		return err
 	}
