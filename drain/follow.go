@@ -7,6 +7,15 @@ import "sync"
 type followers struct {
 	mu    sync.Mutex
 	slots map[chan struct{}]bool
+	count uint64
+}
+
+// Revision is a number that is another one after the state of any drain changed.
+func (s *Supervisor) Revision() uint64 {
+	f := &s.followers
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count
 }
 
 // Subscribe returns a channel that is signalled after the state of any drain
@@ -29,6 +38,7 @@ func (s *Supervisor) Subscribe() (changed <-chan struct{}, stop func()) {
 func (f *followers) announce() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.count++
 	for slot := range f.slots {
 		select {
 		case slot <- struct{}{}:

@@ -2,9 +2,11 @@ package handlers
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +22,17 @@ const (
 
 type events struct{ Deps }
 
+//nolint:gochecknoglobals // tells this process from the one before it
+var process = rand.Text()
+
+// seen names the changes that what is read from now on contains.
+func seen(d Deps) string {
+	return process + "-" + strconv.FormatUint(d.Store.Revision()+d.Drains.Revision(), 10)
+}
+
 // stream says which part of the data changed, until the browser leaves or the
-// server stops. What changes meanwhile shares the next event.
+// server stops. What changes meanwhile shares the next event. A page that was drawn
+// before the last change, or by another process, is told at once.
 func (h events) stream(c echo.Context) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
@@ -43,9 +54,16 @@ func (h events) stream(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.QueryParam("since") != seen(h.Deps) {
+		for _, topic := range []string{"messages", "operations", "actions", "drains"} {
+			if err := w.send(topic); err != nil {
+				return nil // the browser left: there is nobody to tell
+			}
+		}
+	}
 	for say := "beat"; ; {
 		if err := w.send(say); err != nil {
-			return nil // the browser left: there is nobody to tell
+			return nil
 		}
 		select {
 		case <-ctx.Done():

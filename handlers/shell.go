@@ -22,7 +22,7 @@ const asked = 30 * time.Second
 func shell(c echo.Context, d Deps) views.Shell {
 	ctx := c.Request().Context()
 	s := views.Shell{
-		Path: c.Path(), Now: d.Now(), Version: d.Version, Actor: actor(c), Search: c.QueryParam("q"),
+		Path: c.Path(), Now: d.Now(), Version: d.Version, Actor: actor(c), Search: c.QueryParam("q"), Seen: seen(d),
 	}
 	drains := d.Drains.Drains()
 	for _, one := range drains {

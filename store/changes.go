@@ -19,6 +19,16 @@ const (
 type changes struct {
 	mu    sync.Mutex
 	slots map[chan struct{}]Topic
+	count uint64
+}
+
+// Revision is a number that is another one after any change has become durable.
+// What is read after it is at least as new. It means nothing to another process.
+func (s *Store) Revision() uint64 {
+	c := &s.changes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
 }
 
 // Subscribe returns a channel that is signalled after any of topics changed, and
@@ -41,6 +51,7 @@ func (s *Store) Subscribe(topics Topic) (changed <-chan struct{}, stop func()) {
 func (c *changes) announce(topics Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.count++
 	for slot, followed := range c.slots {
 		if followed&topics == 0 {
 			continue

@@ -9,6 +9,7 @@ type Shell struct {
 	Path    string // of the page, which the rail marks
 	Now     time.Time
 	Version string
+	Seen    string // which changes the page can have seen, for its event stream
 	Actor   string // who is looking
 	Search  string // what was looked for
 

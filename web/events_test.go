@@ -28,12 +28,21 @@ func serve(t *testing.T, s site) (address string, stop func() error) {
 	return "http://" + l.Addr().String(), func() error { cancel(); return <-done }
 }
 
-func TestTheStreamSaysWhatChangedAtMostTwiceASecond(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	address, stop := serve(t, s)
-	ctx, leave := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/events", http.NoBody)
+// since is the address of the stream that a page asks for which is drawn now.
+func since(t *testing.T, s site) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(s.ask(t, "GET", "/settings", "").Body.String(), `connect="`)
+	path, _, found := strings.Cut(rest, `"`)
+	if !found {
+		t.Fatal("the page has no stream")
+	}
+	return path
+}
+
+// follow opens a stream and returns what waits for the name of its next event.
+func follow(ctx context.Context, t *testing.T, address string) (next func() string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +55,7 @@ func TestTheStreamSaysWhatChangedAtMostTwiceASecond(t *testing.T) {
 		t.Fatalf("got %s", got)
 	}
 	lines := bufio.NewScanner(res.Body)
-	next := func() string {
+	return func() string {
 		for lines.Scan() {
 			if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
 				return name
@@ -54,6 +63,37 @@ func TestTheStreamSaysWhatChangedAtMostTwiceASecond(t *testing.T) {
 		}
 		return "the end"
 	}
+}
+
+func TestTheStreamBeginsWithWhatThePageHasMissed(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	address, stop := serve(t, s)
+	ctx, leave := context.WithCancel(t.Context())
+	path := since(t, s)
+	storetest.Park(t, s.store, storetest.Queue(), storetest.Delivery("", "x"))
+	next := follow(ctx, t, address+path)
+	seen := map[string]bool{}
+	for range 4 {
+		seen[next()] = true
+	}
+	for _, topic := range []string{"messages", "operations", "actions", "drains"} {
+		if !seen[topic] {
+			t.Errorf("nothing says that %s may have changed: %v", topic, seen)
+		}
+	}
+	leave()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheStreamSaysWhatChangedAtMostTwiceASecond(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	address, stop := serve(t, s)
+	ctx, leave := context.WithCancel(t.Context())
+	next := follow(ctx, t, address+since(t, s))
 	if first := next(); first != "beat" {
 		t.Errorf("it begins with %s", first)
 	}

@@ -11,7 +11,7 @@
   const SILENCE = 25_000; // the server beats every 10 s
   const PACE = 500;       // at most two refreshes a second
   const stale = new Set();
-  let byHand = false, busy = false, nextAt = 0, connected = false;
+  let byHand = false, busy = false, nextAt = 0;
   let heardAt = now(), triedAt = 0;
 
   const held = () => document.hidden || byHand || document.querySelector("[data-tick]:checked, dialog[open], [data-editing]") !== null;
@@ -90,13 +90,7 @@
     if (topic) markStale(topic);
     step();
   });
-  // Whatever happened while the stream was away is not in it.
-  document.addEventListener("htmx:sse:after:connection", () => {
-    heardAt = now();
-    if (connected) markStale();
-    connected = true;
-    step();
-  });
+  // Its address says what this page has seen: it begins with whatever is newer.
   // The extension connects again by itself, except after a first try that failed.
   const reconnect = () => {
     if (document.hidden || stream._htmx?.sse || now() - Math.max(heardAt, triedAt) < 10_000) return;
