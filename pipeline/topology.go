@@ -20,6 +20,9 @@ const OrderPlaced = "order.placed"
 // and without the argument, 4.x destroys at its default of 20.
 const parkingDeliveryLimit = int64(1_000_000)
 
+// eventsKept is how long an event waits for somebody to read it.
+const eventsKept = 24 * time.Hour
+
 // Topology is the exchanges and queues of billing. The zero value has the
 // names of docs/pipeline.md and waits for DefaultWait.
 type Topology struct {
@@ -132,7 +135,10 @@ func (t Topology) queues() []queue {
 	}
 	// Classic, because nothing here rejects an event, and a quorum queue without a
 	// dead-letter exchange would drop one at the delivery limit.
-	events := amqp.Table{amqp.QueueTypeArg: amqp.QueueTypeClassic}
+	events := amqp.Table{
+		amqp.QueueTypeArg:       amqp.QueueTypeClassic,
+		amqp.QueueMessageTTLArg: eventsKept.Milliseconds(), // nobody here reads them
+	}
 	return []queue{
 		{t.Work(), work, t.Orders(), OrderPlaced},
 		{t.WaitQueue(), waiting, t.Retry(), ""},

@@ -36,7 +36,7 @@ type demoCommand struct {
 	Duplicate float64 `help:"Per cent of orders that are published twice." default:"3"`
 
 	Failures int           `help:"How often a transient order fails." default:"2"`
-	SlowFor  time.Duration `help:"How long a slow order takes." default:"2s"`
+	SlowFor  time.Duration `help:"How long a slow order takes." default:"1s"`
 }
 
 func (d demoCommand) options() pipeline.Options {

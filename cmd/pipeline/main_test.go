@@ -57,7 +57,7 @@ func TestDemoRunsUntilItIsStopped(t *testing.T) {
 		defer res.Body.Close()
 		return json.NewDecoder(res.Body).Decode(&state) == nil && state.Counts.Invoiced > 0 && state.Counts.Parked > 0
 	})
-	if got := state.Traffic; got.Rate != 30 || got.Malformed != 10 || got.Poison != 10 || got.SlowMillis != 2000 {
+	if got := state.Traffic; got.Rate != 30 || got.Malformed != 10 || got.Poison != 10 || got.SlowMillis != 1000 {
 		t.Errorf("the traffic is %+v", got)
 	}
 	if brokertest.Ready(t, url, "x.orders.parking") == 0 {
