@@ -17,6 +17,7 @@ func (s *Supervisor) Start(ctx context.Context, q parkade.Queue, accept bool, by
 		return err
 	}
 	s.change(q, func(e *entry) {
+		e.quiet = false
 		e.choice = store.SourceChoice{Queue: q, Wanted: "on", Accepted: accept, By: by, Why: why}
 		e.update(func(d *parkade.Drain) { d.Left = -1 })
 		e.retryNow()
@@ -55,6 +56,9 @@ func (s *Supervisor) Next(ctx context.Context, q parkade.Queue, n int64, accept 
 	if brake.On {
 		return parkade.Errorf(parkade.Conflict, "The brake is on, by %s. Release it first.", brake.By)
 	}
+	if err := s.store.MayDrain(ctx, q); err != nil {
+		return err
+	}
 	if s.consented(q) {
 		return parkade.Errorf(parkade.Conflict, "%s is being drained. Stop that first.", q.Name)
 	}
@@ -62,11 +66,32 @@ func (s *Supervisor) Next(ctx context.Context, q parkade.Queue, n int64, accept 
 		return err
 	}
 	s.change(q, func(e *entry) {
+		e.quiet = false
 		e.next = next{by, n, accept}
 		e.update(func(d *parkade.Drain) { d.Left = n })
 		e.retryNow()
 	})
 	return nil
+}
+
+// Quiet has q left alone until a person starts its drain again, and reports whether
+// nothing is taken out of it any more: while messages are given back to it, a drain
+// would take them out again.
+func (s *Supervisor) Quiet(q parkade.Queue) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entry(q)
+	if e == nil {
+		return true
+	}
+	if !e.quiet {
+		e.quiet = true
+		e.update(func(d *parkade.Drain) { d.Left = -1 })
+	}
+	if e.stop != nil {
+		e.stop()
+	}
+	return e.stop == nil
 }
 
 // Brake stops all draining, or lets it go on.

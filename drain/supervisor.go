@@ -44,6 +44,7 @@ type entry struct {
 	next   next               // what was asked for last
 	again  chan struct{}
 	stop   context.CancelFunc // of its worker; nil: none runs
+	quiet  bool               // messages are given back to it: nothing runs before a person says so
 }
 
 // next is a wish for the next N messages and no more.
@@ -154,7 +155,7 @@ func (s *Supervisor) settle(ctx context.Context, e *entry, brake store.Brake, wo
 	if view.Consent != consent || view.Manual != manual {
 		e.update(func(d *parkade.Drain) { d.Consent, d.Manual = consent, manual })
 	}
-	run := !brake.On && (consent != parkade.NoConsent || view.Left > 0)
+	run := !brake.On && !e.quiet && (consent != parkade.NoConsent || view.Left > 0)
 	switch {
 	case run && e.stop == nil:
 		s.start(ctx, e, workers)

@@ -24,6 +24,11 @@ type Broker struct {
 
 	// Risky reports whether the broker may refuse a draft for what is in it.
 	Risky func(d parkade.Draft) bool
+
+	// Quiet sees to it that nothing is taken out of a parking queue, and reports
+	// whether that is so by now; nil: nothing ever is. Nothing is given back to a
+	// queue before it is quiet.
+	Quiet func(q parkade.Queue) bool
 }
 
 // Publisher is one connection that publishes, for one goroutine. After a loss or a

@@ -39,6 +39,10 @@ func (w *work) send(lanes context.Context) time.Duration {
 		w.say("RabbitMQ takes no messages at the moment: " + why + ".")
 		return blockedFor
 	}
+	if w.op.Verb == parkade.GiveBack && b.Quiet != nil && !b.Quiet(s.Queue) {
+		w.say("It begins when the draining of " + s.Queue.Name + " has stopped.")
+		return blockedFor
+	}
 	alone := l.alone(s, b)
 	if alone && len(w.flying) > 0 {
 		return forever

@@ -219,7 +219,11 @@ func (p *progress) load(ctx context.Context, newest parkade.ReplayID, policy par
 		}
 		v.Queue = p.store.queueOf(source)
 		v.Stamp = stamp(p.store.run.epoch[:], v.Replay)
-		v.Draft.Content, _ = parkade.Prepare(c, exchange, key, policy, parkade.Stamp{ID: v.Stamp, Attempt: replays + 1})
+		if p.verb == parkade.GiveBack {
+			v.Draft.Content, _ = parkade.Return(c, key, v.Stamp)
+		} else {
+			v.Draft.Content, _ = parkade.Prepare(c, exchange, key, policy, parkade.Stamp{ID: v.Stamp, Attempt: replays + 1})
+		}
 		v.Risky = before == parkade.Refused || risky(v.Draft.Content)
 		return v, nil
 	}, loading, newest)

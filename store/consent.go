@@ -19,7 +19,8 @@ type SourceChoice struct {
 }
 
 // Want records that a person wants a queue drained, or not, and whether the
-// findings that speak against it were accepted.
+// findings that speak against it were accepted. A queue that messages are being
+// given back to can't be wanted: that is a Conflict.
 func (s *Store) Want(ctx context.Context, q parkade.Queue, on, accepted bool, by, why string) error {
 	wanted, verb := "off", "stop"
 	if on {
@@ -30,6 +31,11 @@ func (s *Store) Want(ctx context.Context, q parkade.Queue, on, accepted bool, by
 		var err error
 		if id, err = ensureSource(ctx, tx, q); err != nil {
 			return err
+		}
+		if on {
+			if err := mayDrain(ctx, tx, q); err != nil {
+				return err
+			}
 		}
 		if _, err := tx.ExecContext(ctx, `
 			UPDATE source SET wanted = ?, accepted = ?, wanted_by = ?, wanted_at = ?, wanted_why = ? WHERE id = ?`,

@@ -103,10 +103,14 @@ func (p *parking) cameBack(ctx context.Context, b sent) error {
 		WHERE id = ?1`, b.replay, now); err != nil {
 		return err
 	}
+	next, failed := parkade.Replayed, true
+	if b.verb == parkade.GiveBack { // it was meant to be drained once more
+		next, failed = parkade.GivenBack, false
+	}
 	if _, err := p.tx.ExecContext(ctx, `
 		UPDATE message
-		SET came_back = 1, last_outcome = CASE WHEN last_outcome IN ('unknown', 'nacked') THEN 'confirmed' ELSE last_outcome END
-		WHERE id = ? AND last_replay_id = ?`, b.message, b.replay); err != nil {
+		SET came_back = ?, last_outcome = CASE WHEN last_outcome IN ('unknown', 'nacked') THEN 'confirmed' ELSE last_outcome END
+		WHERE id = ? AND last_replay_id = ?`, failed, b.message, b.replay); err != nil {
 		return err
 	}
 	if b.outcome == parkade.Intent {
@@ -115,9 +119,9 @@ func (p *parking) cameBack(ctx context.Context, b sent) error {
 	if b.outcome != parkade.Unknown || b.state != parkade.InDoubt {
 		return nil
 	}
-	p.tally.move(b.source, parkade.InDoubt, parkade.Replayed, amount{1, b.size, copies(b.isCopy)})
-	_, err := p.tx.ExecContext(ctx, `UPDATE message SET state = 'replayed', changed_at = ?, expires_at = ? WHERE id = ?`,
-		now, p.store.expiry(parkade.Replayed, p.now), b.message)
+	p.tally.move(b.source, parkade.InDoubt, next, amount{1, b.size, copies(b.isCopy)})
+	_, err := p.tx.ExecContext(ctx, `UPDATE message SET state = ?, changed_at = ?, expires_at = ? WHERE id = ?`,
+		next, now, p.store.expiry(next, p.now), b.message)
 	return err
 }
 

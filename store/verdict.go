@@ -80,10 +80,13 @@ const settleReplays = `
 	SET state = ?1, why = ?2, done_at = ?3, came_back = CASE WHEN ?1 = 'unroutable' THEN 0 ELSE came_back END
 	WHERE id BETWEEN ?4 AND ?5 AND state = 'intent'`
 
+// settleMessages calls only a replay's return a failure: what was given back is
+// meant to be taken up once more.
 const settleMessages = `
 	UPDATE message
 	SET state = ?1, operation_id = NULL, changed_at = ?2, expires_at = ?3, last_outcome = ?4,
-	    replays = replays + 1, last_replay_id = r.id, came_back = r.came_back
+	    replays = replays + 1, last_replay_id = r.id,
+	    came_back = r.came_back AND ?1 <> 'given back'
 	FROM replay r
 	WHERE r.id BETWEEN ?5 AND ?6 AND message.id = r.message_id`
 

@@ -71,6 +71,10 @@ func (serveCommand) Run(i *invocation) error {
 	g, ctx := errgroup.WithContext(ctx)
 	sends := brokers.forReplays()
 	drains := drain.New(drain.Options{Store: st, Brokers: brokers.forDrains(), Rules: drainRules(first), Clock: time.Now, Log: log})
+	for name, b := range sends {
+		b.Quiet = drains.Quiet
+		sends[name] = b
+	}
 	runner := replay.NewRunner(st, sends, log)
 	planner := replay.NewPlanner(st, sends, func(q parkade.Queue) replay.Rule { return replayRule(current.Load(), q) }, time.Now)
 	site := web.New(handlers.Deps{
