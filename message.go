@@ -41,7 +41,8 @@ type Message struct {
 	ID            MessageID
 	Queue         Queue
 	State         State
-	Version       int64 // rises with every edit
+	Version       int64   // the newest; 1 is what arrived, and every edit is one more
+	Wrapper       Wrapper // the framework's error wrapper that it arrived in, or ""
 	Exchange      string
 	RoutingKey    string
 	MessageID     string

@@ -131,7 +131,7 @@ func (p *progress) reach(ctx context.Context, limit int, maxBytes int64) (int64,
 }
 
 const reaching = `
-	SELECT COALESCE(m.size, 0)
+	SELECT COALESCE(CASE WHEN i.sends > 1 THEN (SELECT e.size FROM edit e WHERE e.message_id = i.message_id AND e.version = i.sends) ELSE m.size END, 0)
 	FROM operation_item i LEFT JOIN message m ON m.id = i.message_id
 	WHERE i.operation_id = ? AND i.pos >= ? AND i.pos < ?
 	ORDER BY i.pos`
@@ -144,7 +144,7 @@ const claimable = `i.skipped = '' AND m.state = 'in operation' AND m.operation_i
 
 const claiming = `
 	INSERT INTO replay (run_id, message_id, version, operation_id, pos, exchange, routing_key, state, intent_at)
-	SELECT ?1, m.id, i.version, i.operation_id, i.pos, i.exchange, i.routing_key, 'intent', ?2
+	SELECT ?1, m.id, i.sends, i.operation_id, i.pos, i.exchange, i.routing_key, 'intent', ?2
 	FROM operation_item i JOIN message m ON m.id = i.message_id
 	WHERE i.operation_id = ?3 AND i.pos BETWEEN ?4 AND ?5
 	  AND ` + claimable + `
@@ -187,52 +187,4 @@ func (p *progress) skip(ctx context.Context, first, last int64) error {
 	}
 	p.skipped += int64(len(all))
 	return nil
-}
-
-const loading = `
-	SELECT r.id, r.message_id, m.source_id, m.replays, m.last_outcome, r.exchange, r.routing_key, c.properties, c.headers, c.body
-	FROM replay r JOIN message m ON m.id = r.message_id JOIN content c ON c.message_id = m.id
-	WHERE r.id > ?
-	ORDER BY r.id`
-
-// load prepares what was claimed after newest for sending.
-func (p *progress) load(ctx context.Context, newest parkade.ReplayID, policy parkade.Policy) ([]parkade.Send, error) {
-	return query(ctx, p.tx, func(r row) (parkade.Send, error) {
-		var (
-			v                   parkade.Send
-			source              parkade.SourceID
-			replays             int32
-			before              parkade.Outcome
-			exchange, key       string
-			properties, headers []byte
-			c                   parkade.Content
-		)
-		err := r.Scan(&v.Replay, &v.Message, &source, &replays, &before, &exchange, &key, &properties, &headers, &v.Draft.Body)
-		if err != nil {
-			return v, err
-		}
-		if c.Properties, err = parkade.ParseProperties(properties); err == nil {
-			c.Headers, err = parkade.ParseTable(headers)
-		}
-		if err != nil {
-			return v, fmt.Errorf("message %d: %w", v.Message, err)
-		}
-		v.Queue = p.store.queueOf(source)
-		v.Stamp = stamp(p.store.run.epoch[:], v.Replay)
-		if p.verb == parkade.GiveBack {
-			v.Draft.Content, _ = parkade.Return(c, key, v.Stamp)
-		} else {
-			v.Draft.Content, _ = parkade.Prepare(c, exchange, key, policy, parkade.Stamp{ID: v.Stamp, Attempt: replays + 1})
-		}
-		v.Risky = before == parkade.Refused || risky(v.Draft.Content)
-		return v, nil
-	}, loading, newest)
-}
-
-// risky reports whether the broker may close the channel over c, which would leave
-// its neighbours without an outcome.
-func risky(c parkade.Content) bool {
-	_, cc := c.Headers.Get("CC")
-	_, bcc := c.Headers.Get("BCC")
-	return cc || bcc || c.Properties.UserID != nil || c.Properties.Expiration != nil
 }

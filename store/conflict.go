@@ -45,12 +45,11 @@ func (c *creation) movement(ctx context.Context, item Planned) (string, error) {
 	case err != nil:
 		return "", err
 	case m.State == parkade.InOperation:
-		o, err := scanOperation(c.tx.QueryRowContext(ctx, `SELECT `+operationColumns+` FROM operation o WHERE o.id = ?`, m.Operation))
-		return fmt.Sprintf("#%d is already in operation #%d, which %s began %s ago", id, o.ID, o.By, ago(c.now.Sub(o.CreatedAt))), err
+		return held(ctx, c.tx, m, c.now)
 	case len(c.Items) > 0 && m.LastReplay != item.LastReplay:
 		return c.replayed(ctx, m)
 	case len(c.Items) > 0 && m.Version != item.Version:
-		return fmt.Sprintf("#%d was edited %s ago", id, ago(c.now.Sub(m.ChangedAt))), nil
+		return edited(ctx, c.tx, m, c.now)
 	case m.State == parkade.InDoubt:
 		return fmt.Sprintf("#%d is in doubt: its last replay may have arrived", id), nil
 	case m.State == parkade.Replayed:
@@ -58,6 +57,26 @@ func (c *creation) movement(ctx context.Context, item Planned) (string, error) {
 	}
 	by, err := c.lastChange(ctx, m)
 	return fmt.Sprintf("#%d is %s%s", id, m.State, by), err
+}
+
+// held says which operation holds m.
+func held(ctx context.Context, tx *sql.Tx, m parkade.Message, now time.Time) (string, error) {
+	o, err := scanOperation(tx.QueryRowContext(ctx, `SELECT `+operationColumns+` FROM operation o WHERE o.id = ?`, m.Operation))
+	return fmt.Sprintf("#%d is already in operation #%d, which %s began %s ago", m.ID, o.ID, o.By, ago(now.Sub(o.CreatedAt))), err
+}
+
+// edited says who made the newest version of m.
+func edited(ctx context.Context, tx *sql.Tx, m parkade.Message, now time.Time) (string, error) {
+	var by, note string
+	var at int64
+	err := tx.QueryRowContext(ctx, `SELECT by, note, created_at FROM edit WHERE message_id = ? AND version = ?`, m.ID, m.Version).Scan(&by, &note, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Sprintf("#%d has no edits", m.ID), nil
+	}
+	if note != "" {
+		note = " (" + note + ")"
+	}
+	return fmt.Sprintf("#%d was edited %s ago by %s: version %d%s", m.ID, ago(now.Sub(moment(at))), by, m.Version, note), err
 }
 
 // replayed tells of the last replay of m.

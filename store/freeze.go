@@ -23,6 +23,9 @@ type creation struct {
 }
 
 func (c *creation) run(ctx context.Context) (parkade.OperationID, error) {
+	if err := c.edit(ctx); err != nil {
+		return 0, err
+	}
 	if err := c.insert(ctx); err != nil {
 		return 0, doing("insert an operation", err)
 	}
@@ -36,11 +39,6 @@ func (c *creation) run(ctx context.Context) (parkade.OperationID, error) {
 	total, skipped, err := c.frozen(ctx)
 	if err != nil {
 		return 0, err
-	}
-	if c.Verb == parkade.GiveBack {
-		if err := c.giveBack(ctx); err != nil {
-			return 0, doing("give messages back", err)
-		}
 	}
 	if err := c.hold(ctx); err != nil {
 		return 0, doing("freeze the set", err)
@@ -101,14 +99,20 @@ func (c *creation) freezeFilter(ctx context.Context) error {
 		w.and(`(m.copy_of IS NULL OR m.state NOT IN ('parked', 'in doubt'))`)
 	}
 	exchange, key := c.Target.Address()
-	_, err := c.tx.ExecContext(ctx, freezing(w), append([]any{c.id, exchange, key}, w.args...)...)
+	_, err := c.tx.ExecContext(ctx, freezing(w, c.Verb), append([]any{c.id, exchange, key}, w.args...)...)
 	return doing("freeze the set", err)
 }
 
-func freezing(w where) string {
+// freezing is the statement that freezes what matches w. Each message is sent in
+// its newest version, or out of its wrapper; one that is given back, as it arrived.
+func freezing(w where, verb parkade.Verb) string {
+	sends := `CASE WHEN m.version = 1 AND m.wrapper <> '' THEN 0 ELSE m.version END`
+	if verb == parkade.GiveBack {
+		sends = `1`
+	}
 	return `
-		INSERT INTO operation_item (operation_id, pos, message_id, version, was, exchange, routing_key)
-		SELECT ?, row_number() OVER (ORDER BY m.id), m.id, m.version, m.state, ?, ?
+		INSERT INTO operation_item (operation_id, pos, message_id, version, sends, was, exchange, routing_key)
+		SELECT ?, row_number() OVER (ORDER BY m.id), m.id, m.version, ` + sends + `, m.state, ?, ?
 		FROM message m
 		WHERE ` + w.String()
 }
@@ -127,8 +131,8 @@ func (c *creation) freezeItems(ctx context.Context) error {
 		return err
 	}
 	insert, err := c.tx.PrepareContext(ctx, `
-		INSERT INTO operation_item (operation_id, pos, message_id, version, was, exchange, routing_key, skipped)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
+		INSERT INTO operation_item (operation_id, pos, message_id, version, sends, was, exchange, routing_key, skipped)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
@@ -145,8 +149,12 @@ func (c *creation) freezeItems(ctx context.Context) error {
 			moved = append(moved, item.Message)
 			continue
 		}
+		sends, err := c.sends(m, item)
+		if err != nil {
+			return err
+		}
 		pos++
-		if _, err := insert.ExecContext(ctx, c.id, pos, item.Message, m.version, m.state, item.Exchange, item.RoutingKey, item.Skip); err != nil {
+		if _, err := insert.ExecContext(ctx, c.id, pos, item.Message, m.version, sends, m.state, item.Exchange, item.RoutingKey, item.Skip); err != nil {
 			return err
 		}
 	}
@@ -162,6 +170,7 @@ type standing struct {
 	state   parkade.State
 	version int64
 	last    parkade.ReplayID
+	wrapper parkade.Wrapper
 }
 
 // stands reports whether a message is as it was shown, and may be taken.

@@ -28,6 +28,7 @@ type record struct {
 	reason    string
 	origin    *parkade.Origin
 	attempts  parkade.Attempts
+	wrapper   parkade.Wrapper
 
 	cameFrom parkade.ReplayID
 	foreign  string
@@ -70,6 +71,7 @@ func newRecord(d parkade.Delivery, limit int64) *record {
 	if o, ok := parkade.OriginOf(deaths); ok {
 		r.origin = &o
 	}
+	r.unwrap()
 	var err error
 	if r.fp, err = d.Fingerprint(); err == nil {
 		r.properties, err = d.Properties.AppendBinary(nil)
@@ -81,6 +83,22 @@ func newRecord(d parkade.Delivery, limit int64) *record {
 		r.fallBack(err)
 	}
 	return r
+}
+
+// unwrap notes what a framework's error wrapper tells: it knows better than the
+// deaths, which are those of the wrapper.
+func (r *record) unwrap() {
+	w, ok := parkade.Unwrap(r.Content, r.Body)
+	if !ok {
+		return
+	}
+	r.wrapper = w.Wrapper
+	if w.Origin != nil {
+		r.origin = w.Origin
+	}
+	if r.exception == "" {
+		r.exception = w.Exception
+	}
 }
 
 // fallBack reduces r to what can always be written: where it was published to,
@@ -97,7 +115,7 @@ func (r *record) fallBack(why error) {
 	}
 	r.headers = []byte{0, 0, 0, 0}
 	r.exception = "stored without its headers: " + why.Error()
-	r.messageID, r.reason, r.origin, r.attempts = "", "", nil, parkade.Attempts{}
+	r.messageID, r.reason, r.origin, r.attempts, r.wrapper = "", "", nil, parkade.Attempts{}, ""
 	r.foreign = ""
 }
 
@@ -106,7 +124,7 @@ const group = 20
 
 const (
 	messageColumns = `id, source_id, batch_id, fp, identified, redelivered, broker_count, copy_of, last_chance,
-		exchange, routing_key, message_id, correlation_id, type, content_type, reason, exception,
+		exchange, routing_key, message_id, correlation_id, type, content_type, reason, exception, wrapper,
 		origin_exchange, origin_key, origin_queue, attempts, attempts_from, size, body_hash,
 		came_from, foreign_replay, previous_id, round, parked_at, changed_at`
 	contentColumns = `message_id, properties, headers, body`
@@ -228,7 +246,7 @@ func (p *parking) row(to []any, r *record) []any {
 	}
 	now := millis(p.now)
 	return append(to, int64(r.id), int64(p.session.Source), p.result.Batch, r.fp[:], r.identified, r.Redelivered, r.brokerCount,
-		orNull(int64(r.copyOf)), r.lastChance, r.Exchange, r.RoutingKey, r.messageID, correlation, typ, contentType, r.reason, r.exception,
+		orNull(int64(r.copyOf)), r.lastChance, r.Exchange, r.RoutingKey, r.messageID, correlation, typ, contentType, r.reason, r.exception, r.wrapper,
 		exchange, key, queue, r.attempts.Count, r.attempts.From, int64(len(r.Body)), r.bodyHash[:],
 		orNull(int64(r.cameFrom)), r.foreign, orNull(int64(r.previous)), r.round, now, now)
 }

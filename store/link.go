@@ -19,8 +19,8 @@ type sent struct {
 	state    parkade.State
 	last     parkade.ReplayID
 	round    int64
-	id       string // message id
-	hash     []byte
+	id       string // message id that was sent
+	hash     []byte // of the body that was sent
 	size     int64
 	isCopy   bool
 	exchange sql.NullString
@@ -61,7 +61,8 @@ func (p *parking) link(ctx context.Context, r *record) error {
 func (p *parking) sent(ctx context.Context, epoch []byte, id parkade.ReplayID) (sent, error) {
 	b := sent{replay: id}
 	err := p.tx.QueryRowContext(ctx, `
-		SELECT r.state, o.verb, m.id, m.source_id, m.state, COALESCE(m.last_replay_id, 0), m.round, m.message_id, m.body_hash,
+		SELECT r.state, o.verb, m.id, m.source_id, m.state, COALESCE(m.last_replay_id, 0), m.round,
+		       CASE WHEN r.sent_hash IS NULL THEN m.message_id ELSE r.sent_id END, COALESCE(r.sent_hash, m.body_hash),
 		       m.size, m.copy_of IS NOT NULL, m.origin_exchange, m.origin_key, m.origin_queue
 		FROM replay r
 		JOIN run ON run.id = r.run_id

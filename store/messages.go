@@ -12,7 +12,7 @@ import (
 
 // columns are what scanMessage reads, of the table message called m.
 const columns = `m.id, m.source_id, m.state, m.version, m.exchange, m.routing_key, m.message_id, m.correlation_id,
-	m.type, m.content_type, m.origin_exchange, m.origin_key, m.origin_queue, m.reason, m.exception,
+	m.type, m.content_type, m.origin_exchange, m.origin_key, m.origin_queue, m.reason, m.exception, m.wrapper,
 	m.attempts, m.attempts_from, m.size, m.body_hash, m.parked_at, m.changed_at, COALESCE(m.expires_at, 0),
 	m.redelivered, m.seen_again, COALESCE(m.copy_of, 0), m.last_chance, m.round, COALESCE(m.previous_id, 0),
 	COALESCE(m.came_from, 0), m.foreign_replay, m.replays, COALESCE(m.last_replay_id, 0), m.last_outcome, m.came_back,
@@ -27,7 +27,7 @@ func (s *Store) scanMessage(r row) (parkade.Message, error) {
 		parked, changed, expires int64
 	)
 	err := r.Scan(&m.ID, &source, &m.State, &m.Version, &m.Exchange, &m.RoutingKey, &m.MessageID, &m.CorrelationID,
-		&m.Type, &m.ContentType, &exchange, &key, &queue, &m.Reason, &m.Exception,
+		&m.Type, &m.ContentType, &exchange, &key, &queue, &m.Reason, &m.Exception, &m.Wrapper,
 		&m.Attempts.Count, &m.Attempts.From, &m.Size, &hash, &parked, &changed, &expires,
 		&m.Redelivered, &m.SeenAgain, &m.CopyOf, &m.LastChance, &m.Round, &m.Previous,
 		&m.CameFrom, &m.ForeignReplay, &m.Replays, &m.LastReplay, &m.LastOutcome, &m.CameBack,

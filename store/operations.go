@@ -23,6 +23,7 @@ type NewOperation struct {
 	Copies bool                // a filter's set has undecided possible copies too
 	Accept []parkade.State     // states that may be taken besides the verb's own
 	Expect *Expect             // what was confirmed; nil checks neither
+	Edit   *NewEdit            // saved first, and sent: of a replay whose only item is that message, seen as the edit's author did
 
 	Target parkade.Target
 	Policy parkade.Policy
@@ -39,7 +40,8 @@ type NewOperation struct {
 // Planned is one message of a set as it was shown, and where it is to be sent.
 type Planned struct {
 	Message    parkade.MessageID
-	Version    int64
+	Version    int64  // that was seen
+	Sends      *int64 // the version that is sent; nil: what Message.Sends says
 	LastReplay parkade.ReplayID
 	Exchange   string
 	RoutingKey string
@@ -85,7 +87,7 @@ func (n NewOperation) states() ([]parkade.State, error) {
 			return nil, parkade.Errorf(parkade.Invalid, "Messages that are %s can't be taken by this operation.", state).At("accept")
 		}
 	}
-	if n.Filter != nil && n.Verb == parkade.Replay && n.Target.To != parkade.ToExchange && n.Target.To != parkade.ToQueue {
+	if n.Filter != nil && sends(n.Verb) && n.Target.To != parkade.ToExchange && n.Target.To != parkade.ToQueue {
 		return nil, parkade.Errorf(parkade.Invalid, "Say where all of these messages are to be sent: to an exchange, or to a queue.").At("target")
 	}
 	if n.Delay < 0 || n.Delay > MaxDelay || n.Delay > 0 && !sends(n.Verb) {
@@ -107,11 +109,7 @@ func (s *Store) Create(ctx context.Context, n NewOperation) (op parkade.Operatio
 		return op, false, err
 	}
 	var id parkade.OperationID
-	changes := Messages | Operations | Actions
-	if n.Verb == parkade.GiveBack {
-		changes |= Drains
-	}
-	err = s.write(ctx, changes, func(tx *sql.Tx) error {
+	err = s.write(ctx, Messages|Operations|Actions, func(tx *sql.Tx) error {
 		if id, err = n.first(ctx, tx); err != nil || id != 0 {
 			return err
 		}

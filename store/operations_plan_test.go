@@ -37,7 +37,7 @@ func TestOperationsUseIndexes(t *testing.T) {
 		hots = append(hots, hot{"actions " + name, stmt, append(args, 1, 50)})
 	}
 	w := s.matching(parkade.Filter{State: parkade.Parked}, []parkade.SourceID{1})
-	hots = append(hots, hot{"freeze a queue", freezing(w), append([]any{1, "", ""}, w.args...)})
+	hots = append(hots, hot{"freeze a queue", freezing(w, parkade.Replay), append([]any{1, "", ""}, w.args...)})
 	for _, h := range hots {
 		wantIndexed(t, s, h.name, h.stmt, h.args)
 		plan := planOf(t, s, h.stmt, h.args)

@@ -7,10 +7,10 @@ import (
 )
 
 // replayColumns are what replayFields scans, of the table replay called r, joined
-// with run and message m. A replay without an edit sends the body that arrived.
+// with run and message m.
 const replayColumns = `r.id, r.operation_id, r.message_id, r.version, run.epoch, r.exchange, r.routing_key, r.state, r.why, r.came_back,
 	COALESCE((SELECT b.id FROM message b WHERE b.came_from = r.id ORDER BY b.id LIMIT 1), 0),
-	r.intent_at, COALESCE(r.done_at, 0), m.body_hash, COALESCE(r.settled_by, ''), COALESCE(r.settled_as, '')`
+	r.intent_at, COALESCE(r.done_at, 0), COALESCE(r.sent_hash, m.body_hash), COALESCE(r.settled_by, ''), COALESCE(r.settled_as, '')`
 
 // replayRow is a ReplayRecord on its way out of the database.
 type replayRow struct {

@@ -32,8 +32,8 @@ func TestRetentionTakesOnlyWhatIsOver(t *testing.T) {
 	for id, state := range []parkade.OperationState{parkade.Paused, parkade.Finished} {
 		do(t, s, `INSERT INTO operation (id, verb, state, by, reason, target, policy, total, base_replay_id, created_at)
 			VALUES (`+parkade.OperationID(id+1).String()+`, 'resolve', '`+string(state)+`', '', '', '{}', '{}', 1, 0, 0)`,
-			`INSERT INTO operation_item (operation_id, pos, message_id, version, was)
-			VALUES (`+parkade.OperationID(id+1).String()+`, 1, `+parkade.MessageID(id+4).String()+`, 1, 'parked')`)
+			`INSERT INTO operation_item (operation_id, pos, message_id, version, sends, was)
+			VALUES (`+parkade.OperationID(id+1).String()+`, 1, `+parkade.MessageID(id+4).String()+`, 1, 1, 'parked')`)
 	}
 	if n, err := s.Sweep(t.Context()); n != 0 || err != nil {
 		t.Fatalf("before its time, %d were removed, %v", n, err)

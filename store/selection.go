@@ -73,7 +73,7 @@ var errOnlyLooked = errors.New("only looked")
 const (
 	selected = `SELECT ` + columns + ` FROM message m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id`
 	stands   = `
-		SELECT m.id, m.state, m.version, COALESCE(m.last_replay_id, 0)
+		SELECT m.id, m.state, m.version, COALESCE(m.last_replay_id, 0), m.wrapper
 		FROM message m
 		WHERE m.id IN (SELECT value FROM json_each(?))
 		ORDER BY m.id`
@@ -81,7 +81,7 @@ const (
 
 func scanStanding(r row) (standing, error) {
 	var m standing
-	err := r.Scan(&m.id, &m.state, &m.version, &m.last)
+	err := r.Scan(&m.id, &m.state, &m.version, &m.last, &m.wrapper)
 	return m, err
 }
 
@@ -93,7 +93,7 @@ func standingOf(ctx context.Context, tx *sql.Tx, ids []parkade.MessageID) ([]sta
 func hashOf(ctx context.Context, tx *sql.Tx, id parkade.OperationID) (string, error) {
 	h := sha256.New()
 	rows, err := tx.QueryContext(ctx, `
-		SELECT m.id, m.state, m.version, COALESCE(m.last_replay_id, 0)
+		SELECT m.id, m.state, m.version, COALESCE(m.last_replay_id, 0), m.wrapper
 		FROM operation_item i JOIN message m ON m.id = i.message_id
 		WHERE i.operation_id = ?
 		ORDER BY m.id`, id)

@@ -87,6 +87,7 @@ CREATE TABLE message (
   content_type    TEXT    NOT NULL,
   reason          TEXT    NOT NULL,
   exception       TEXT    NOT NULL,
+  wrapper         TEXT    NOT NULL DEFAULT '',          -- the framework's error wrapper that it arrived in
   origin_exchange TEXT,                                 -- all three, or none
   origin_key      TEXT,
   origin_queue    TEXT,
@@ -128,6 +129,25 @@ CREATE TABLE content (
   properties BLOB NOT NULL,
   headers    BLOB NOT NULL,
   body       BLOB NOT NULL
+) STRICT;
+
+-- What people made of a message: versions 2 and later, which never change.
+CREATE TABLE edit (
+  id          INTEGER PRIMARY KEY,
+  message_id  INTEGER NOT NULL REFERENCES message ON DELETE CASCADE,
+  version     INTEGER NOT NULL CHECK (version > 1),
+  base        INTEGER NOT NULL CHECK (base BETWEEN 0 AND version - 1), -- the version that it was made from
+  by          TEXT    NOT NULL,
+  note        TEXT    NOT NULL,
+  created_at  INTEGER NOT NULL,
+  exchange    TEXT    NOT NULL,                         -- where it was meant to go
+  routing_key TEXT    NOT NULL,
+  size        INTEGER NOT NULL,
+  body_hash   BLOB    NOT NULL CHECK (length(body_hash) = 32),
+  properties  BLOB    NOT NULL,
+  headers     BLOB    NOT NULL,
+  body        BLOB    NOT NULL,
+  UNIQUE (message_id, version)
 ) STRICT;
 
 -- How many messages of each source are in each state; kept in the transaction
@@ -183,7 +203,8 @@ CREATE TABLE operation_item (
   operation_id INTEGER NOT NULL REFERENCES operation ON DELETE CASCADE,
   pos          INTEGER NOT NULL,
   message_id   INTEGER NOT NULL,
-  version      INTEGER NOT NULL,
+  version      INTEGER NOT NULL,                         -- that was seen
+  sends        INTEGER NOT NULL,                         -- the version that is sent; 0 is what is in a wrapper
   was          TEXT    NOT NULL,                         -- the message's state before, to go back to
   exchange     TEXT    NOT NULL DEFAULT '',
   routing_key  TEXT    NOT NULL DEFAULT '',
@@ -197,7 +218,7 @@ CREATE TABLE replay (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
   run_id       INTEGER NOT NULL REFERENCES run,
   message_id   INTEGER NOT NULL,
-  version      INTEGER NOT NULL,
+  version      INTEGER NOT NULL,                         -- that was sent
   operation_id INTEGER NOT NULL,
   pos          INTEGER NOT NULL,
   exchange     TEXT    NOT NULL,
@@ -208,7 +229,9 @@ CREATE TABLE replay (
   settled_by   TEXT,                                     -- a person decided about an unknown one
   settled_as   TEXT CHECK (settled_as IN ('arrived', 'not arrived')),
   intent_at    INTEGER NOT NULL,
-  done_at      INTEGER
+  done_at      INTEGER,
+  sent_hash    BLOB CHECK (length(sent_hash) = 32),      -- of the body; this and sent_id are NULL where it is what arrived
+  sent_id      TEXT                                      -- its message id
 ) STRICT;
 CREATE UNIQUE INDEX replay_live ON replay (message_id) WHERE state = 'intent';
 CREATE INDEX replay_message ON replay (message_id, id);
