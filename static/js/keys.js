@@ -22,6 +22,7 @@
 
   const press = (selector) => {
     const target = document.querySelector(selector);
+    target?.focus(); // so that a sheet that it opens gives the focus back to it
     target?.click();
     return target !== null;
   };

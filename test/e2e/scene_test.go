@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -65,6 +67,16 @@ func (s scene) fail(t *testing.T, key string, orders ...amqp.Publishing) {
 	if err := ch.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// parked waits until n messages are stored and wait for a decision.
+func (s scene) parked(t *testing.T, n int) {
+	t.Helper()
+	s.Eventually(fmt.Sprintf("%d messages are parked", n), patience, func() bool {
+		var list struct{ Items []struct{ ID string } }
+		_, err := s.Try(http.MethodGet, "/messages?state=parked&limit=200", nil, &list)
+		return err == nil && len(list.Items) == n
+	})
 }
 
 // order is a message as the shop publishes it.

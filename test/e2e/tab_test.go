@@ -47,7 +47,12 @@ func (b *tab) where() string {
 // waits until a condition holds that may be asked in the middle of a navigation.
 func (b *tab) waits(what string, condition func() bool) {
 	b.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(30 * time.Millisecond) {
+	b.within(patience, what, condition)
+}
+
+func (b *tab) within(limit time.Duration, what string, condition func() bool) {
+	b.t.Helper()
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(30 * time.Millisecond) {
 		if condition() {
 			return
 		}
@@ -85,7 +90,7 @@ func (b *tab) arrives(path string) {
 // under something else.
 const spot = `((text) => {
 	const words = (s) => s.replace(/\s+/g, " ").trim()
-	const all = [...document.querySelectorAll("button, a, summary, label, [role=button]")]
+	const all = [...document.querySelectorAll("button, a, summary, label, input[type=checkbox]")]
 		.filter((e) => e.checkVisibility() && words(e.innerText || e.ariaLabel || "").includes(text))
 	const it = all.at(-1)
 	if (!it) return null
@@ -111,6 +116,21 @@ func (b *tab) find(what string) point {
 	return *at
 }
 
+// offersNot fails the test if something with this text can be pressed.
+func (b *tab) offersNot(what string) {
+	b.t.Helper()
+	if eval[*point](b, spot+"("+quoted(what)+")") != nil {
+		b.t.Errorf("%q can be pressed; the page reads:\n%s", what, b.text())
+	}
+}
+
+// back goes back in the history of the tab, as the browser's own button does.
+func (b *tab) back(path string) {
+	b.t.Helper()
+	eval[bool](b, "(history.back(), true)")
+	b.arrives(path)
+}
+
 // press clicks with the mouse on what has this text.
 func (b *tab) press(what string) {
 	b.t.Helper()
@@ -127,16 +147,16 @@ func (b *tab) types(keys string, options ...chromedp.KeyOption) {
 // fill types into the visible field with this label.
 func (b *tab) fill(label, text string) {
 	b.t.Helper()
-	found := eval[bool](b, `((label) => {
+	b.waits("there is a field "+label, func() bool {
+		found, err := try[bool](b, `((label) => {
 		const named = (e) => (e.ariaLabel ?? "") + [...(e.labels ?? [])].map((l) => l.innerText).join(" ")
 		const it = [...document.querySelectorAll("input, select, textarea")].filter((e) => e.checkVisibility() && named(e).includes(label)).at(-1)
 		it?.focus()
 		it?.select?.()
 		return it !== undefined
 	})(`+quoted(label)+`)`)
-	if !found {
-		b.t.Fatalf("there is no field %q; the page reads:\n%s", label, b.text())
-	}
+		return err == nil && found
+	})
 	b.types(text)
 }
 
@@ -152,7 +172,7 @@ func eval[T any](b *tab, expression string) T {
 func try[T any](b *tab, expression string) (T, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	return chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
 func quoted(s string) string {
