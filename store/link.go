@@ -52,10 +52,18 @@ func (p *parking) link(ctx context.Context, r *record) error {
 	if b.verb == parkade.GiveBack {
 		r.round = b.round
 	}
-	if r.origin == nil && b.queue.Valid {
-		r.origin = &parkade.Origin{Exchange: b.exchange.String, RoutingKey: b.key.String, Queue: b.queue.String}
-	}
+	r.origin = b.firstOrigin(r.origin)
 	return p.cameBack(ctx, b)
+}
+
+// firstOrigin returns where what came back was first published to; died is what its
+// new deaths tell, or nil. One that we put straight into the queue that had failed
+// it before, and that failed there again, was first published where it always was.
+func (b sent) firstOrigin(died *parkade.Origin) *parkade.Origin {
+	if !b.queue.Valid || died != nil && *died != (parkade.Origin{RoutingKey: b.queue.String, Queue: b.queue.String}) {
+		return died
+	}
+	return &parkade.Origin{Exchange: b.exchange.String, RoutingKey: b.key.String, Queue: b.queue.String}
 }
 
 func (p *parking) sent(ctx context.Context, epoch []byte, id parkade.ReplayID) (sent, error) {

@@ -114,6 +114,29 @@ func TestWhatWasGivenBackOpensNoNewRound(t *testing.T) {
 	}
 }
 
+func TestWhatWasReplayedStraightRemembersWhereItWasPublished(t *testing.T) {
+	t.Parallel()
+	first := parkade.Origin{Exchange: "orders", RoutingKey: "created", Queue: "orders.work"}
+	elsewhere := parkade.Origin{RoutingKey: "billing.work", Queue: "billing.work"}
+	for died, want := range map[parkade.Origin]parkade.Origin{
+		{RoutingKey: "orders.work", Queue: "orders.work"}: first,
+		elsewhere: elsewhere,
+		{Exchange: "other", RoutingKey: "created", Queue: "orders.work"}: {Exchange: "other", RoutingKey: "created", Queue: "orders.work"},
+	} {
+		s := storetest.Open(t)
+		storetest.Park(t, s, storetest.Queue(), storetest.Delivery("a", "x"))
+		back := stamped(plain("a", "x"), sendOnce(t, s, parkade.Confirmed, parkade.Replay))
+		back.Headers = back.Headers.With("x-death", parkade.List{parkade.NewTable(
+			parkade.Field{Name: "queue", Value: died.Queue}, parkade.Field{Name: "reason", Value: parkade.Rejected},
+			parkade.Field{Name: "exchange", Value: died.Exchange}, parkade.Field{Name: "routing-keys", Value: parkade.List{died.RoutingKey}},
+		)})
+		storetest.Park(t, s, storetest.Queue(), back)
+		if m, err := s.Message(t.Context(), 2); err != nil || m.Round != 2 || m.Origin == nil || *m.Origin != want {
+			t.Errorf("died as %+v it has round %d and origin %+v, want %+v (%v)", died, m.Round, m.Origin, want, err)
+		}
+	}
+}
+
 func TestAStampOfAnotherStoreIsKept(t *testing.T) {
 	t.Parallel()
 	for stamp, foreign := range map[string]bool{"aaaaaaaaaaaaa-7": true, "hello": false, "aaaaaaaaaaaaa-": false, "aaaaaaaaaaaaa-07": false} {
