@@ -108,9 +108,7 @@ func TestAReplayIsHandledAgainByAConsumerThatCountsDeaths(t *testing.T) {
 				Blocked: "A failure in orders.wait would be lost: nothing is bound to the exchange orders for the key orders.work.",
 			},
 		})
-		if answer := s.refused(order(parkade.Target{To: parkade.ToQueue}, nil, first)); !strings.Contains(answer, "would be lost") {
-			t.Errorf("a replay that would be lost is refused with %s", answer)
-		}
+		s.wantRefused(order(parkade.Target{To: parkade.ToQueue}, nil, first), "would be lost")
 
 		// Not parked at once, but handled five times: so each failure but the last
 		// of a round went through the wait queue and came back.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,14 +192,13 @@ func (s stage) operation(id string) operation {
 	return op
 }
 
-// refused returns what the API says to a request that it refuses with a conflict.
-func (s stage) refused(request map[string]any) string {
+// wantRefused checks that the API refuses a request with a conflict, and why.
+func (s stage) wantRefused(request map[string]any, why string) {
 	s.t.Helper()
 	status, err := s.Try(http.MethodPost, "/operations", request, nil)
-	if status != http.StatusConflict {
-		s.t.Fatalf("status %d, want 409 (%v)", status, err)
+	if status != http.StatusConflict || !strings.Contains(err.Error(), why) {
+		s.t.Errorf("status %d (%v), want a conflict because %q", status, err, why)
 	}
-	return err.Error()
 }
 
 // records returns what became of each message of an operation, in its order.
