@@ -14,7 +14,7 @@ func TestAnAlarmIsSaidAndWaitedFor(t *testing.T) {
 	node := brokertest.Node(t, "4.3")
 	url := brokertest.Vhost(t, node.Broker)
 	brokertest.Queue(t, url, brokertest.Classic, "orders", nil)
-	via, wire := behind(t, node.Broker)
+	via, wire := brokertest.Behind(t, node.Broker)
 	p := publisher(t, open(t, via, func(c *broker.Config) { c.ConfirmTimeout = 500 * time.Millisecond }), url)
 	node.Ctl("set_vm_memory_high_watermark", "absolute", "1MB")
 	sent := 0
@@ -49,7 +49,7 @@ func TestAnAlarmIsSaidAndWaitedFor(t *testing.T) {
 	if confirmed == sent {
 		t.Fatal("RabbitMQ took all messages in spite of its alarm")
 	}
-	wire.cut()
+	wire.Cut()
 	unknown := 0
 	for r := range p.Results() {
 		wantResult(t, r, parkade.Unknown, "lost before")

@@ -86,14 +86,14 @@ func TestWhatIsNotAcknowledgedComesBackAndWhatIsProvenDoesNot(t *testing.T) {
 		url := brokertest.Vhost(t, b)
 		queue := brokertest.Queue(t, url, brokertest.Quorum, "orders.parking", amqp.Table{"x-delivery-limit": 1000000})
 		brokertest.PublishN(t, url, "", queue, 20, numbered)
-		via, p := behind(t, b)
+		via, p := brokertest.Behind(t, b)
 		in := intake(t, open(t, via), url, queue, 10)
 		collect(t, in, 10)
 		if err := errors.Join(in.Ack(), in.Prove(10)); err != nil {
 			t.Fatal(err)
 		}
 		collect(t, in, 10)
-		p.cut()
+		p.Cut()
 		wantLost(t, in.Prove(10))
 		again := collect(t, intake(t, open(t, b), url, queue, 100), 100)
 		if len(again) != 10 || parkade.Text(again[0].Properties.MessageID) != "10" || !again[0].Redelivered {
@@ -224,11 +224,11 @@ func TestOnlyACarefulCycleKeepsWhatALostSessionHadInHand(t *testing.T) {
 			url := brokertest.Vhost(t, b)
 			queue := brokertest.Queue(t, url, brokertest.Quorum, "orders.parking", nil)
 			brokertest.Publish(t, url, "", queue, numbered(0))
-			via, p := behind(t, b)
+			via, p := brokertest.Behind(t, b)
 			in := intake(t, open(t, via), url, queue, 2)
 			go func() {
 				brokertest.WaitReady(t, url, queue, 0)
-				p.cut()
+				p.Cut()
 			}()
 			batch, err := in.Collect(t.Context(), "s1-1",
 				broker.Cycle{Messages: 2, Linger: time.Hour, Longest: time.Hour, Careful: careful})
@@ -245,9 +245,9 @@ func TestAnUnansweredCallCutsTheConnection(t *testing.T) {
 	b := brokertest.Main(t)
 	url := brokertest.Vhost(t, b)
 	queue := brokertest.Queue(t, url, brokertest.Quorum, "orders.parking", nil)
-	via, p := behind(t, b)
+	via, p := brokertest.Behind(t, b)
 	in := intake(t, open(t, via, func(c *broker.Config) { c.RPCTimeout = 300 * time.Millisecond }), url, queue, 1)
-	p.hold()
+	p.Hold()
 	began := time.Now()
 	err := in.Prove(1)
 	wantLost(t, err)
@@ -291,8 +291,8 @@ func TestAnUndecodableMessageIsPoison(t *testing.T) {
 // write for large integers.
 func publishOctetL(t *testing.T, b brokertest.Broker, amqpURL, queue string) {
 	t.Helper()
-	via, p := behind(t, b)
-	p.swap = [2][]byte{[]byte("\x06poisonl"), []byte("\x06poisonL")}
+	via, p := brokertest.Behind(t, b)
+	p.Replace("\x06poisonl", "\x06poisonL")
 	conn, err := amqp.DialConfig(via.AMQP, amqp.Config{Vhost: brokertest.VhostName(t, amqpURL)})
 	if err != nil {
 		t.Fatal(err)
@@ -319,9 +319,9 @@ func TestTheNetworkIsNoPoison(t *testing.T) {
 	b := brokertest.Main(t)
 	url := brokertest.Vhost(t, b)
 	queue := brokertest.Queue(t, url, brokertest.Classic, "orders.parking", nil)
-	via, p := behind(t, b)
+	via, p := brokertest.Behind(t, b)
 	in := intake(t, open(t, via), url, queue, 1)
-	time.AfterFunc(50*time.Millisecond, p.cut)
+	time.AfterFunc(50*time.Millisecond, p.Cut)
 	_, err := in.Collect(t.Context(), "s1-1", cycle(1))
 	wantLost(t, err)
 	if _, poison := errors.AsType[*broker.PoisonError](err); poison {

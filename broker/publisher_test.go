@@ -228,7 +228,7 @@ func TestACutConnectionMakesUnconfirmedUnknownAndNothingElse(t *testing.T) {
 		t.Parallel()
 		url := brokertest.Vhost(t, b)
 		brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
-		via, wire := behind(t, b)
+		via, wire := brokertest.Behind(t, b)
 		p := publisher(t, open(t, via), url)
 		confirmed, unknown, sent := 0, 0, 0
 		var reading sync.WaitGroup
@@ -240,7 +240,7 @@ func TestACutConnectionMakesUnconfirmedUnknownAndNothingElse(t *testing.T) {
 				}
 				wantResult(t, r, parkade.Confirmed, "")
 				if confirmed++; confirmed == 500 {
-					wire.cut()
+					wire.Cut()
 				}
 			}
 		})
@@ -262,10 +262,10 @@ func TestWithoutConfirmsThePublisherGivesUp(t *testing.T) {
 	b := brokertest.Main(t)
 	url := brokertest.Vhost(t, b)
 	brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
-	via, wire := behind(t, b)
+	via, wire := brokertest.Behind(t, b)
 	p := publisher(t, open(t, via, func(c *broker.Config) { c.ConfirmTimeout = 400 * time.Millisecond }), url)
 	wantResult(t, one(t, p, draft("", "orders", "x")), parkade.Confirmed, "")
-	wire.hold()
+	wire.Hold()
 	for _, r := range publish(t, p, send(2, draft("", "orders", "x")), send(3, draft("", "orders", strings.Repeat("long", 4<<20)))) {
 		wantResult(t, r, parkade.Unknown, "confirmed nothing for 400ms")
 	}
@@ -279,9 +279,9 @@ func TestClosingMakesUnconfirmedUnknown(t *testing.T) {
 	b := brokertest.Main(t)
 	url := brokertest.Vhost(t, b)
 	brokertest.Queue(t, url, brokertest.Quorum, "orders", nil)
-	via, wire := behind(t, b)
+	via, wire := brokertest.Behind(t, b)
 	p := publisher(t, open(t, via), url)
-	wire.hold()
+	wire.Hold()
 	if err := p.Send(send(1, draft("", "orders", "x"))); err != nil {
 		t.Fatal(err)
 	}
