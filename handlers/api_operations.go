@@ -29,10 +29,26 @@ type jsonOperation struct {
 	Left      int64                     `json:"left"`
 	Counts    map[parkade.Outcome]int64 `json:"counts"`
 	CameBack  int64                     `json:"came_back"`
+	Waiting   *jsonWait                 `json:"waiting,omitempty"`
 	CreatedAt time.Time                 `json:"created_at"`
 	DueAt     *time.Time                `json:"due_at,omitempty"`
 	StartedAt *time.Time                `json:"started_at,omitempty"`
 	EndedAt   *time.Time                `json:"ended_at,omitempty"`
+}
+
+// jsonWait is why an operation that is at work doesn't get on now.
+type jsonWait struct {
+	Why   string     `json:"why"`
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// toJSON is toJSONOperation with what is in its way.
+func (h apiOperations) toJSON(o parkade.Operation) jsonOperation {
+	out := toJSONOperation(o)
+	if wait := h.Runner.Waiting(o.ID); wait.Why != "" {
+		out.Waiting = &jsonWait{wait.Why, jsonTime(wait.Until)}
+	}
+	return out
 }
 
 func toJSONOperation(o parkade.Operation) jsonOperation {
@@ -76,7 +92,7 @@ func (h apiOperations) list(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, fullPage(each(all, toJSONOperation), limit, func(o jsonOperation) string { return o.ID }))
+	return c.JSON(http.StatusOK, fullPage(each(all, h.toJSON), limit, func(o jsonOperation) string { return o.ID }))
 }
 
 func (h apiOperations) one(c echo.Context) error {
@@ -93,7 +109,7 @@ func (h apiOperations) answer(c echo.Context, status int, id parkade.OperationID
 	if err != nil {
 		return err
 	}
-	return c.JSON(status, toJSONOperation(o))
+	return c.JSON(status, h.toJSON(o))
 }
 
 func (h apiOperations) pause(c echo.Context) error  { return h.steer(c, h.Store.Pause) }

@@ -36,7 +36,10 @@ func (h operationPages) one(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v := views.OperationView{Shell: shell(c, h.Deps), Operation: o, Outcome: c.QueryParam("outcome"), After: after}
+	wait := h.Runner.Waiting(o.ID)
+	v := views.OperationView{
+		Shell: shell(c, h.Deps), Operation: o, WaitsFor: wait.Why, WaitsUntil: wait.Until, Outcome: c.QueryParam("outcome"), After: after,
+	}
 	items, err := h.Store.Items(ctx, o.ID, v.Outcome, after, defaultLimit+1)
 	if err != nil {
 		return err

@@ -53,6 +53,7 @@ func open(t *testing.T) site {
 		Config:  func() *config.Config { return cfg },
 		Drains:  drain.New(drain.Options{Store: st}),
 		Planner: replay.NewPlanner(st, sends, func(parkade.Queue) replay.Rule { return replay.Rule{To: parkade.ToAuto} }, nil),
+		Runner:  replay.NewRunner(st, sends, nil),
 	}, slog.New(slog.DiscardHandler))}
 }
 

@@ -22,6 +22,7 @@ type Deps struct {
 	Store   *store.Store
 	Drains  *drain.Supervisor
 	Planner *replay.Planner
+	Runner  *replay.Runner
 	Config  func() *config.Config // the one in force: a reload replaces it
 	Now     func() time.Time
 	Version string

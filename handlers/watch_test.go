@@ -55,6 +55,7 @@ func watch(t *testing.T) *watched {
 		Store: w.store, Drains: w.drains, Now: time.Now, Version: "test", Closing: t.Context(),
 		Config:  func() *config.Config { return cfg },
 		Planner: replay.NewPlanner(w.store, nil, func(parkade.Queue) replay.Rule { return replay.Rule{To: parkade.ToAuto} }, nil),
+		Runner:  replay.NewRunner(w.store, nil, nil),
 	}, slog.New(slog.DiscardHandler))
 	return w
 }

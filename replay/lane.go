@@ -18,7 +18,9 @@ type lane struct {
 	place   place
 	open    *Publisher // nil: none
 	opening bool
+	since   time.Time // when the opening began
 	after   time.Time // not to be opened before
+	trouble string    // why it couldn't be opened: a sentence, or ""
 	retry   *backoff.ExponentialBackOff
 	known   map[string]bool // exchanges that have taken a message
 }

@@ -118,14 +118,21 @@ func moves(s parkade.OperationState) bool {
 // claims reports whether an operation in state s may take its next messages.
 func claims(s parkade.OperationState) bool { return s == parkade.Running || s == parkade.Canary }
 
-// Waiting says why an operation that runs doesn't get on at the moment, such as a
-// broker that can't be reached; "" when nothing is in its way.
-func (r *Runner) Waiting(id parkade.OperationID) string {
+// Wait is why an operation that runs doesn't get on at the moment, such as a
+// broker that can't be reached. The zero Wait is that nothing is in its way.
+type Wait struct {
+	Why   string    // a sentence
+	Until time.Time // when it is tried again; zero: as soon as it can be
+}
+
+// Waiting says what is in the way of an operation now. Followers of
+// store.Operations are told when that changes.
+func (r *Runner) Waiting(id parkade.OperationID) Wait {
 	r.mu.Lock()
 	w := r.work[id]
 	r.mu.Unlock()
 	if w == nil {
-		return ""
+		return Wait{}
 	}
-	return *w.why.Load()
+	return *w.waits.Load()
 }

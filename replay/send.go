@@ -11,6 +11,7 @@ import (
 // Pauses between two looks at something that tells nobody when it changes.
 const (
 	blockedFor = 200 * time.Millisecond
+	patientFor = 3 * time.Second // until connecting is taken for waiting
 	forever    = time.Hour
 )
 
@@ -57,6 +58,7 @@ func (w *work) send(lanes context.Context) time.Duration {
 		l.opening = true // until it has told all results
 		return forever
 	}
+	w.say("")
 	w.queue = w.queue[1:]
 	w.alone, w.sendAt = alone, time.Time{}
 	w.flying[s.Replay] = flight{l, s.Draft.Exchange, int64(len(s.Draft.Body))}
@@ -92,13 +94,29 @@ func (w *work) lane(s parkade.Send) *lane {
 // openLane has a lane opened, now or when its last failure is long enough ago.
 func (w *work) openLane(lanes context.Context, l *lane, b Broker) time.Duration {
 	if l.opening {
-		return forever
+		return w.patience(l)
 	}
 	if pause := time.Until(l.after); pause > 0 {
+		w.sayUntil(l.trouble, l.after)
 		return pause
 	}
-	l.opening = true
+	l.opening, l.since = true, time.Now()
 	w.dials.Go(func() { l.dial(lanes, b, w.purpose(), w.events) })
+	return w.patience(l)
+}
+
+// patience explains a lane that takes long to open, and returns how long it may
+// take without being called that.
+func (w *work) patience(l *lane) time.Duration {
+	switch left := patientFor - time.Since(l.since); {
+	case l.since.IsZero(): // its old connection is still to end
+	case l.trouble != "":
+		w.say(l.trouble)
+	case left > 0:
+		return left
+	default:
+		w.say("It is still connecting to RabbitMQ " + l.place.broker + ".")
+	}
 	return forever
 }
 
@@ -162,15 +180,15 @@ func (w *work) take(e event) {
 	case e.result != nil:
 		w.settle(*e.result)
 	case e.over:
-		l.open, l.opening = nil, false
+		l.open, l.opening, l.since = nil, false, time.Time{}
 	case e.err != nil:
 		pause := l.retry.NextBackOff()
 		l.opening, l.after = false, time.Now().Add(pause)
-		_, sentence := parkade.Explain(e.err)
-		w.say(sentence)
+		_, l.trouble = parkade.Explain(e.err)
+		w.sayUntil(l.trouble, l.after)
 		w.log.Warn("no connection to publish", "operation", w.op.ID, "broker", l.place.broker, "vhost", l.place.vhost, "err", e.err, "retry_in", pause)
 	default:
-		l.open, l.opening = e.opened, false
+		l.open, l.opening, l.since, l.trouble = e.opened, false, time.Time{}, ""
 		w.say("")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"parkade"
+	"parkade/store"
 	"parkade/store/crash"
 )
 
@@ -32,7 +33,7 @@ type work struct {
 	op     parkade.Operation
 	events chan event
 	nudged chan struct{}
-	why    atomic.Pointer[string]
+	waits  atomic.Pointer[Wait]
 
 	state     parkade.OperationState
 	exhausted bool // nothing is left to be claimed
@@ -68,7 +69,7 @@ func newWork(r *Runner, op parkade.Operation) *work {
 		events: make(chan event, 2*window), nudged: make(chan struct{}, 1),
 		flying: make(map[parkade.ReplayID]flight), lanes: make(map[place]*lane), limiter: rate.NewLimiter(limit, 1),
 	}
-	w.say("")
+	w.waits.Store(&Wait{})
 	return w
 }
 
@@ -154,8 +155,10 @@ func (w *work) record(ctx context.Context) {
 }
 
 func (w *work) recorded() {
+	if w.stuck > 0 {
+		w.say("")
+	}
 	w.done, w.stuck = nil, 0
-	w.say("")
 }
 
 // storeFails waits before the store is tried again. Outcomes stay in hand: a
@@ -166,7 +169,7 @@ func (w *work) storeFails(ctx context.Context, err error) {
 	}
 	w.stuck = min(max(time.Second, 2*w.stuck), time.Minute)
 	_, sentence := parkade.Explain(err)
-	w.say("The store can't record outcomes: " + sentence)
+	w.sayUntil("The store can't record outcomes: "+sentence, time.Now().Add(w.stuck))
 	w.log.Error("outcomes can't be recorded", "operation", w.op.ID, "outcomes", len(w.done), "err", err, "retry_in", w.stuck)
 	select {
 	case <-ctx.Done():
@@ -214,7 +217,15 @@ func (w *work) interrupt(lanes context.Context) {
 }
 
 // say explains what is in the way; "" is nothing.
-func (w *work) say(why string) { w.why.Store(&why) }
+func (w *work) say(why string) { w.sayUntil(why, time.Time{}) }
+
+// sayUntil is say of what is tried again at a known time.
+func (w *work) sayUntil(why string, until time.Time) {
+	if now := (Wait{why, until}); *w.waits.Load() != now {
+		w.waits.Store(&now)
+		w.store.Announce(store.Operations)
+	}
+}
 
 // purpose names the operation's connections.
 func (w *work) purpose() string { return fmt.Sprintf("replay %d", w.op.ID) }

@@ -48,6 +48,10 @@ func (s *Store) Subscribe(topics Topic) (changed <-chan struct{}, stop func()) {
 	}
 }
 
+// Announce tells followers of topics of a change to what pages show beside the
+// store's own data.
+func (s *Store) Announce(topics Topic) { s.changes.announce(topics) }
+
 func (c *changes) announce(topics Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

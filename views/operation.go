@@ -15,12 +15,14 @@ type OperationView struct {
 	Shell
 
 	parkade.Operation
-	Looks     []Look // what needs somebody first
-	MoreLooks int64  // of them, those that aren't in Looks
-	Items     []OperationItem
-	Outcome   string // the only outcome that Items has, "skipped", or "" for all
-	After     int64  // the position after which Items begins
-	More      bool
+	WaitsFor   string    // why it doesn't get on now: a sentence, or ""
+	WaitsUntil time.Time // when it tries again; zero: not known
+	Looks      []Look    // what needs somebody first
+	MoreLooks  int64     // of them, those that aren't in Looks
+	Items      []OperationItem
+	Outcome    string // the only outcome that Items has, "skipped", or "" for all
+	After      int64  // the position after which Items begins
+	More       bool
 }
 
 // Look is one message of an operation that needs somebody.

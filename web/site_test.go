@@ -26,8 +26,9 @@ import (
 type site struct {
 	http.Handler
 
-	store *store.Store
-	logs  *strings.Builder
+	store  *store.Store
+	runner *replay.Runner // which nobody has run yet
+	logs   *strings.Builder
 }
 
 // topology is that of storetest's messages: orders leads to orders.work only.
@@ -49,16 +50,23 @@ func open(t *testing.T, change ...func(*config.Config)) site {
 		c(cfg)
 	}
 	st := storetest.Open(t)
-	sends := map[string]replay.Broker{"main": {Topology: func(context.Context, string) (parkade.Topology, error) { return topology(), nil }}}
+	sends := map[string]replay.Broker{"main": {
+		Topology: func(context.Context, string) (parkade.Topology, error) { return topology(), nil },
+		OpenPublisher: func(context.Context, string, string) (replay.Publisher, error) {
+			return replay.Publisher{}, parkade.Errorf(parkade.Unavailable, "RabbitMQ main refuses the login.")
+		},
+	}}
 	takes := map[string]drain.Broker{"main": {Facts: func(_ context.Context, _, queue string) (parkade.QueueFacts, error) {
 		return parkade.QueueFacts{Known: true, Missing: queue == "missing", Version: "4.3.6", Type: "classic", Durable: true}, nil
 	}}}
 	logs := &strings.Builder{}
-	return site{store: st, logs: logs, Handler: web.New(handlers.Deps{
+	runner := replay.NewRunner(st, sends, nil)
+	return site{store: st, runner: runner, logs: logs, Handler: web.New(handlers.Deps{
 		Store: st, Now: time.Now, Version: "test", Closing: t.Context(),
 		Config:  func() *config.Config { return cfg },
 		Drains:  drain.New(drain.Options{Store: st, Brokers: takes}),
 		Planner: replay.NewPlanner(st, sends, func(parkade.Queue) replay.Rule { return replay.Rule{To: parkade.ToAuto} }, nil),
+		Runner:  runner,
 	}, slog.New(slog.NewTextHandler(logs, nil)))}
 }
 

@@ -78,7 +78,7 @@ func (serveCommand) Run(i *invocation) error {
 	runner := replay.NewRunner(st, sends, log)
 	planner := replay.NewPlanner(st, sends, func(q parkade.Queue) replay.Rule { return replayRule(current.Load(), q) }, time.Now)
 	site := web.New(handlers.Deps{
-		Store: st, Drains: drains, Planner: planner, Config: current.Load, Now: time.Now, Version: version, Closing: ctx,
+		Store: st, Drains: drains, Planner: planner, Runner: runner, Config: current.Load, Now: time.Now, Version: version, Closing: ctx,
 	}, log)
 
 	g.Go(func() error { return drains.Run(ctx) })
