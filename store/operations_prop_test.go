@@ -23,7 +23,7 @@ func TestAnySequenceOfEventsKeepsTheStoreSound(t *testing.T) {
 		defer func() { _ = w.s.Close() }()
 		rt.Repeat(map[string]func(*rapid.T){
 			"create": w.create, "chunk": w.chunk, "record": w.record, "steer": w.steer, "crash": w.crash,
-			"came back": w.cameBack, "settle": w.settle, "close": w.closeMessages,
+			"came back": w.cameBack, "settle": w.settle, "close": w.closeMessages, "edit": w.edit,
 			"": func(*rapid.T) { wantSound(t, w.s) },
 		})
 	})
@@ -59,9 +59,13 @@ func (w *world) create(t *rapid.T) {
 	ids := rapid.SliceOfNDistinct(rapid.SampledFrom(w.messages), 1, 4, rapid.ID[parkade.MessageID]).Draw(t, "messages")
 	n := replayOf(w.t, w.s, ids...)
 	n.MaxBad = rapid.IntRange(1, 4).Draw(t, "max bad")
+	if len(ids) == 1 && rapid.Bool().Draw(t, "edit") {
+		edit := editOf(w.t, w.s, ids[0], "ann", rapid.String().Draw(t, "body"))
+		n.Edit = &edit
+	}
 	n.Accept = rapid.SliceOfDistinct(rapid.SampledFrom([]parkade.State{parkade.InDoubt, parkade.Replayed}), rapid.ID[parkade.State]).Draw(t, "accept")
 	if rapid.Bool().Draw(t, "filter") {
-		n.Items, n.Expect, n.Filter = nil, nil, &parkade.Filter{}
+		n.Items, n.Expect, n.Edit, n.Filter = nil, nil, nil, &parkade.Filter{}
 		n.Target = parkade.Target{To: parkade.ToQueue, Queue: "q"}
 	}
 	op, _, err := w.s.Create(w.t.Context(), n)
@@ -195,6 +199,14 @@ func (w *world) cameBack(t *rapid.T) {
 	v := can[rapid.IntRange(0, len(can)-1).Draw(t, "which")]
 	w.arrived[v.Replay] = true
 	w.messages = append(w.messages, comeBack(w.t, w.s, v))
+}
+
+// edit saves another body, seen as the message is or as it was before.
+func (w *world) edit(t *rapid.T) {
+	n := editOf(w.t, w.s, rapid.SampledFrom(w.messages).Draw(t, "message"), "ben", rapid.String().Draw(t, "body"))
+	n.Seen -= int64(rapid.IntRange(0, 1).Draw(t, "too late"))
+	_, err := w.s.SaveEdit(w.t.Context(), n)
+	w.allowed(err)
 }
 
 func (w *world) settle(t *rapid.T) {
