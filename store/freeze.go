@@ -40,6 +40,11 @@ func (c *creation) run(ctx context.Context) (parkade.OperationID, error) {
 	if err != nil {
 		return 0, err
 	}
+	if c.Verb == parkade.GiveBack {
+		if err := c.giveBack(ctx); err != nil {
+			return 0, doing("give messages back", err)
+		}
+	}
 	if err := c.hold(ctx); err != nil {
 		return 0, doing("freeze the set", err)
 	}

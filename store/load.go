@@ -54,7 +54,11 @@ func (p *progress) load(ctx context.Context, newest parkade.ReplayID, policy par
 				return nil, doing(fmt.Sprintf("version %d of message %d", v.version, v.Message), err)
 			}
 		}
-		v.Draft.Content, _ = parkade.Prepare(v.Draft.Content, v.to.Exchange, v.to.RoutingKey, policy, parkade.Stamp{ID: v.Stamp, Attempt: v.replays + 1})
+		if p.verb == parkade.GiveBack {
+			v.Draft.Content, _ = parkade.Return(v.Draft.Content, v.to.RoutingKey, v.Stamp)
+		} else {
+			v.Draft.Content, _ = parkade.Prepare(v.Draft.Content, v.to.Exchange, v.to.RoutingKey, policy, parkade.Stamp{ID: v.Stamp, Attempt: v.replays + 1})
+		}
 		v.Risky = v.before == parkade.Refused || v.version != parkade.Arrived || risky(v.Draft.Content)
 		sends[i] = v.Send
 	}

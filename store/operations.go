@@ -87,7 +87,7 @@ func (n NewOperation) states() ([]parkade.State, error) {
 			return nil, parkade.Errorf(parkade.Invalid, "Messages that are %s can't be taken by this operation.", state).At("accept")
 		}
 	}
-	if n.Filter != nil && sends(n.Verb) && n.Target.To != parkade.ToExchange && n.Target.To != parkade.ToQueue {
+	if n.Filter != nil && n.Verb == parkade.Replay && n.Target.To != parkade.ToExchange && n.Target.To != parkade.ToQueue {
 		return nil, parkade.Errorf(parkade.Invalid, "Say where all of these messages are to be sent: to an exchange, or to a queue.").At("target")
 	}
 	if n.Delay < 0 || n.Delay > MaxDelay || n.Delay > 0 && !sends(n.Verb) {
@@ -109,7 +109,11 @@ func (s *Store) Create(ctx context.Context, n NewOperation) (op parkade.Operatio
 		return op, false, err
 	}
 	var id parkade.OperationID
-	err = s.write(ctx, Messages|Operations|Actions, func(tx *sql.Tx) error {
+	changes := Messages | Operations | Actions
+	if n.Verb == parkade.GiveBack {
+		changes |= Drains
+	}
+	err = s.write(ctx, changes, func(tx *sql.Tx) error {
 		if id, err = n.first(ctx, tx); err != nil || id != 0 {
 			return err
 		}
