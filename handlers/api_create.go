@@ -53,8 +53,6 @@ func (n newOperation) check() error {
 		return parkade.Errorf(parkade.Invalid, format, args...).At(field)
 	}
 	switch {
-	case n.Verb == parkade.GiveBack:
-		return invalid("verb", "This version can't give messages back yet.")
 	case n.Edit != nil:
 		return noEdits()
 	case n.Canary != nil:

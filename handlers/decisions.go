@@ -15,7 +15,8 @@ import (
 	"parkade/views"
 )
 
-// decisions asks about what only changes the store: discard, restore and resolve.
+// decisions asks about what needs no target: discard, restore, resolve and give
+// back.
 type decisions struct {
 	Deps
 
@@ -31,7 +32,7 @@ func (h decisions) ask(c echo.Context) error {
 	return h.show(c, s, http.StatusOK, nil)
 }
 
-// do makes the operation, which is over at once.
+// do makes the operation.
 func (h decisions) do(c echo.Context) error {
 	ctx := c.Request().Context()
 	s, err := choose(c)
@@ -39,7 +40,7 @@ func (h decisions) do(c echo.Context) error {
 		return err
 	}
 	count, hash := c.FormValue("count"), c.FormValue("hash")
-	text, _ := json.Marshal([]any{h.verb, s.IDs, s.Filter, s.with, s.why, count, hash}) // plain values
+	text, _ := json.Marshal([]any{h.verb, s.IDs, s.Filter, s.with, s.why, count, hash, c.FormValue("delay")}) // plain values
 	request := sha256.Sum256(text)
 	op, repeated, err := h.Store.Repeated(ctx, s.key, request)
 	if err == nil && !repeated {
@@ -65,6 +66,9 @@ func (h decisions) run(ctx context.Context, c echo.Context, s chosen, request [3
 	}
 	if n == 0 || set.Filter == nil && len(set.IDs) == 0 {
 		return parkade.Operation{}, parkade.Errorf(parkade.Conflict, "There is nothing to do this with any more.")
+	}
+	if set.Delay, err = parseDelay(c.FormValue("delay")); err != nil {
+		return parkade.Operation{}, err
 	}
 	set.By, set.Reason = actor(c), s.why
 	set.Expect = &store.Expect{Count: n, Hash: c.FormValue("hash")}
@@ -146,6 +150,12 @@ func (h decisions) show(c echo.Context, s chosen, status int, problem error) err
 		form.Takes, form.Hash = expect.Count, expect.Hash
 	}
 	form.Selected = int64(len(left)) + form.Takes
+	if h.verb == parkade.GiveBack {
+		form.Delay = defaultDelay(c.FormValue("delay"), int(form.Takes))
+		if form.Queues, err = h.queues(ctx, set); err != nil {
+			return err
+		}
+	}
 	if problem != nil {
 		kind, why := parkade.Explain(problem)
 		if kind == parkade.Internal {
@@ -154,6 +164,25 @@ func (h decisions) show(c echo.Context, s chosen, status int, problem error) err
 		form.Problem = why
 	}
 	return render(c, status, views.Decision(form))
+}
+
+// queues are the parking queues of a set, with what their drains do.
+func (h decisions) queues(ctx context.Context, set store.NewOperation) ([]parkade.Drain, error) {
+	queues, err := h.Store.QueuesOf(ctx, set)
+	return drainsOf(h.Deps, queues), err
+}
+
+// drainsOf returns what the drains of some queues do.
+func drainsOf(d Deps, queues []parkade.Queue) []parkade.Drain {
+	drains := d.Drains.Drains()
+	all := make([]parkade.Drain, len(queues))
+	for i, q := range queues {
+		all[i] = parkade.Drain{Queue: q, Phase: parkade.Offered}
+		if j := slices.IndexFunc(drains, func(d parkade.Drain) bool { return d.Queue == q }); j >= 0 {
+			all[i] = drains[j]
+		}
+	}
+	return all
 }
 
 // inDoubt counts what was ticked although it is in doubt.

@@ -48,6 +48,13 @@ func (h operationPages) one(c echo.Context) error {
 	if v.Items, err = h.withMessages(ctx, items[:min(len(items), defaultLimit)]); err != nil {
 		return err
 	}
+	if o.Verb == parkade.GiveBack {
+		queues, err := h.Store.GaveBackTo(ctx, o.ID)
+		if err != nil {
+			return err
+		}
+		v.GaveBackTo = drainsOf(h.Deps, queues)
+	}
 	if v.Looks, v.MoreLooks, err = h.looks(ctx, o); err != nil {
 		return err
 	}
@@ -94,7 +101,10 @@ func (h operationPages) looks(ctx context.Context, o parkade.Operation) (looks [
 	if looks, err = h.cameBack(ctx, o); err != nil {
 		return nil, 0, err
 	}
-	more = o.CameBack - int64(len(looks))
+	more = max(0, o.CameBack-int64(len(looks)))
+	if o.Verb == parkade.GiveBack {
+		more = 0 // what is drained again was meant to be
+	}
 	for _, outcome := range []parkade.Outcome{parkade.Unroutable, parkade.Nacked, parkade.Refused, parkade.Unknown} {
 		if o.Counts[outcome] == 0 {
 			continue

@@ -26,7 +26,7 @@ func messageRoutes(d Deps) []Route {
 		{get, "/replay", Viewer, sends.ask},
 		{post, "/replay", Operator, sends.create},
 	}
-	for _, verb := range []parkade.Verb{parkade.Discard, parkade.Restore, parkade.Resolve} {
+	for _, verb := range []parkade.Verb{parkade.Discard, parkade.Restore, parkade.Resolve, parkade.GiveBack} {
 		h := decisions{d, verb}
 		all = append(all, Route{get, "/" + string(verb), Viewer, h.ask}, Route{post, "/" + string(verb), Operator, h.do})
 	}

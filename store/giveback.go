@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -80,9 +81,34 @@ const givingBack = `
 
 // GaveBackTo returns the queues that a give-back is about.
 func (s *Store) GaveBackTo(ctx context.Context, id parkade.OperationID) ([]parkade.Queue, error) {
-	ids, err := query(ctx, s.reader, one[parkade.SourceID], `
+	return s.queuesIn(ctx, `
 		SELECT DISTINCT m.source_id FROM operation_item i JOIN message m ON m.id = i.message_id
 		WHERE i.operation_id = ? AND i.skipped = '' ORDER BY 1`, id)
+}
+
+// QueuesOf returns the parking queues of the messages that n would take now.
+func (s *Store) QueuesOf(ctx context.Context, n NewOperation) ([]parkade.Queue, error) {
+	states, err := n.states()
+	if err != nil {
+		return nil, err
+	}
+	stmt, args := `SELECT DISTINCT m.source_id FROM message m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY 1`, []any{listOfIDs(n.IDs)}
+	if n.Filter != nil {
+		w := s.matchingAll(*n.Filter)
+		w.and(`m.state IN (SELECT value FROM json_each(?))`, listOfStates(states))
+		stmt, args = `SELECT DISTINCT m.source_id FROM message m WHERE `+w.String()+` ORDER BY 1`, w.args
+	}
+	return s.queuesIn(ctx, stmt, args...)
+}
+
+func listOfStates(states []parkade.State) string {
+	list, _ := json.Marshal(states) // plain texts
+	return string(list)
+}
+
+// queuesIn returns the queues whose ids a statement selects.
+func (s *Store) queuesIn(ctx context.Context, stmt string, args ...any) ([]parkade.Queue, error) {
+	ids, err := query(ctx, s.reader, one[parkade.SourceID], stmt, args...)
 	queues := make([]parkade.Queue, len(ids))
 	for i, source := range ids {
 		queues[i] = s.queueOf(source)

@@ -7,7 +7,8 @@ import (
 	"parkade"
 )
 
-// DecisionForm asks whether messages are to be discarded, restored or resolved.
+// DecisionForm asks whether messages are to be discarded, restored, resolved or
+// given back.
 type DecisionForm struct {
 	Shell
 	Selection
@@ -17,6 +18,9 @@ type DecisionForm struct {
 	Skips []ReplaySkip
 	Doubt int64         // selected ones that are in doubt
 	Kept  time.Duration // how long it can be taken back
+
+	Queues []parkade.Drain // of a give-back: where they go
+	Delay  string          // of a give-back: the value of one of the delays, or as typed
 
 	// As typed, where the form is shown again.
 	WithDoubt bool
@@ -36,7 +40,9 @@ func (f DecisionForm) name() string {
 		return "Discard"
 	case parkade.Restore:
 		return "Restore"
-	case parkade.Resolve, parkade.Replay, parkade.GiveBack:
+	case parkade.GiveBack:
+		return "Give back"
+	case parkade.Resolve, parkade.Replay:
 	}
 	return "Resolve"
 }
@@ -47,7 +53,9 @@ func (f DecisionForm) icon() string {
 		return "trash"
 	case parkade.Restore:
 		return "rotate"
-	case parkade.Resolve, parkade.Replay, parkade.GiveBack:
+	case parkade.GiveBack:
+		return "arrow-back-up"
+	case parkade.Resolve, parkade.Replay:
 	}
 	return "check"
 }

@@ -15,6 +15,9 @@ type OperationView struct {
 	Shell
 
 	parkade.Operation
+
+	GaveBackTo []parkade.Drain // of a give-back: the queues, with what their drains do
+
 	WaitsFor   string    // why it doesn't get on now: a sentence, or ""
 	WaitsUntil time.Time // when it tries again; zero: not known
 	Looks      []Look    // what needs somebody first
@@ -23,6 +26,15 @@ type OperationView struct {
 	Outcome    string // the only outcome that Items has, "skipped", or "" for all
 	After      int64  // the position after which Items begins
 	More       bool
+}
+
+// failedAgain is how many of its messages failed again. What was given back was
+// meant to be taken up once more.
+func failedAgain(o parkade.Operation) int64 {
+	if o.Verb == parkade.GiveBack {
+		return 0
+	}
+	return o.CameBack
 }
 
 // Look is one message of an operation that needs somebody.
@@ -150,6 +162,12 @@ const skipped = "skipped"
 
 // afterTally are the figures that add up to what was confirmed.
 func (o OperationView) afterTally() []tallied {
+	if o.Verb == parkade.GiveBack {
+		return []tallied{
+			{"ok", "In the queue, or taken by others", o.Counts[parkade.Confirmed] - o.CameBack, "", ""},
+			{"rest", "Drained again", o.CameBack, "", ""},
+		}
+	}
 	return []tallied{
 		{"ok", "Not seen again", o.Counts[parkade.Confirmed] - o.CameBack, "", ""},
 		{"back", "Came back", o.CameBack, "bad", ""},

@@ -84,7 +84,7 @@ func sent(o parkade.Operation) int64 {
 
 // bad is how many messages of an operation need a look.
 func bad(o parkade.Operation) int64 {
-	return o.Counts[parkade.Unroutable] + o.Counts[parkade.Nacked] + o.Counts[parkade.Refused] + o.Counts[parkade.Unknown] + o.CameBack
+	return o.Counts[parkade.Unroutable] + o.Counts[parkade.Nacked] + o.Counts[parkade.Refused] + o.Counts[parkade.Unknown] + failedAgain(o)
 }
 
 // operationState is how an operation stands: its shape, the class of its tag, and
@@ -112,7 +112,7 @@ func operationState(o parkade.Operation) (state State, class, word string) {
 	case parkade.Finished:
 	}
 	switch {
-	case o.CameBack > 0:
+	case failedAgain(o) > 0:
 		return Bad, "bad", "Finished, " + Number(o.CameBack) + " came back"
 	case o.Counts[parkade.Unknown] > 0:
 		return Warn, "warn", "Finished, " + Number(o.Counts[parkade.Unknown]) + " unknown"
@@ -171,7 +171,11 @@ func summary(o parkade.Operation) string {
 	say(o.Counts[parkade.Refused], "refused")
 	say(o.Counts[parkade.Unknown], "unknown")
 	say(o.Counts[parkade.NotSent], "given up")
-	say(o.CameBack, "came back")
+	if o.Verb == parkade.GiveBack {
+		say(o.CameBack, "drained again")
+	} else {
+		say(o.CameBack, "came back")
+	}
 	if !o.State.Ended() {
 		say(o.Left, "to go")
 	} else {

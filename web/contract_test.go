@@ -140,7 +140,8 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"filter": {"queue": ""}}}`, 422},
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {}}`, 422},
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "target": {"queue": "q"}}`, 422},
-		{"createOperation", "POST", "/operations", `{"verb": "give_back", "select": {"ids": ["1"]}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "give_back", "select": {"ids": ["1"]}, "dry_run": true}`, 200},
+		{"createOperation", "POST", "/operations", `{"verb": "give_back", "select": {"ids": ["1"]}, "target": {"to": "auto"}}`, 422},
 		{"createOperation", "POST", "/operations", `{"verb": "burn", "select": {"ids": ["1"]}}`, 422},
 		{"createOperation", "POST", "/operations", `{"verb": "discard", "select": {"ids": ["1"]}, "target": {"to": "auto"}}`, 422},
 		{"createOperation", "POST", "/operations", `{"verb": "discard", "what": 1}`, 422},
@@ -188,6 +189,10 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 		{"listActions", "GET", "/actions?message=4&limit=1", "", 200},
 		{"listActions", "GET", "/actions?operation=7", "", 200},
 		{"listActions", "GET", "/actions?operation=seven", "", 422},
+		{"createOperation", "POST", "/operations", `{"verb": "give_back", "select": {"ids": ["1"]}, "expect": {"count": 1}, "delay": "1m"}`, 201},
+		{"getOperation", "GET", "/operations/9", "", 200},
+		{"startDrain", "POST", "/drains/start", `{` + queue + `}`, 409},
+		{"drainNext", "POST", "/drains/next", `{` + queue + `, "count": 10}`, 409},
 	}
 	doc, router := description(t)
 	s := stocked(t)
