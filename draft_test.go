@@ -81,3 +81,25 @@ func TestWithoutADeliveryModeAReplayIsPersistentAndSaysSo(t *testing.T) {
 		t.Errorf("%+v", lines[0])
 	}
 }
+
+func TestWhatCannotBeSentIsNotPromised(t *testing.T) {
+	t.Parallel()
+	edited := parkade.Content{Properties: parkade.Properties{MessageID: new(""), Type: new(""), ReplyTo: new("r"), Priority: new(uint8(0))}}
+	got, lines := parkade.Prepare(edited, "", "q", parkade.Policy{}, parkade.Stamp{ID: "a-1", Attempt: 1})
+	want := parkade.Properties{ReplyTo: new("r"), DeliveryMode: new(uint8(2))}
+	if diff := cmp.Diff(want, got.Properties); diff != "" {
+		t.Error(diff)
+	}
+	stripped := map[string]bool{}
+	for _, l := range lines {
+		if l.Handling == parkade.Stripped && l.Why != "" {
+			stripped[l.Name] = true
+		}
+	}
+	if len(stripped) != 3 || !stripped["message_id"] || !stripped["type"] || !stripped["priority"] {
+		t.Errorf("stripped are %v", stripped)
+	}
+	if edited.Properties.MessageID == nil {
+		t.Error("what was edited has changed")
+	}
+}
