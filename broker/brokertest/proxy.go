@@ -14,6 +14,7 @@ type Proxy struct {
 	mu      sync.Mutex
 	thawed  *sync.Cond
 	held    [2]bool // by direction
+	waiting int     // bytes that are held
 	conns   []net.Conn
 	replace [2][]byte // what clients write, and what the broker reads instead
 }
@@ -78,9 +79,11 @@ func (p *Proxy) copy(to, from net.Conn, direction int) {
 			return
 		}
 		p.mu.Lock()
+		p.waiting += n
 		for p.held[direction] {
 			p.thawed.Wait()
 		}
+		p.waiting -= n
 		b := buf[:n]
 		if direction == toBroker && p.replace[0] != nil {
 			b = bytes.ReplaceAll(b, p.replace[0], p.replace[1])
@@ -97,6 +100,13 @@ func (p *Proxy) Hold() { p.hold(true, true) }
 
 // HoldAnswers lets the broker hear its clients, and no client the broker.
 func (p *Proxy) HoldAnswers() { p.hold(false, true) }
+
+// Held returns how many bytes are held now, as far as they were read.
+func (p *Proxy) Held() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting
+}
 
 // Thaw lets all bytes through again.
 func (p *Proxy) Thaw() { p.hold(false, false) }

@@ -31,7 +31,8 @@ type stage struct {
 	*dashtest.Dashboard
 
 	t      *testing.T
-	broker brokertest.Broker // as the dashboard logs in
+	admin  brokertest.Broker // as the tests log in
+	broker brokertest.Broker // as the dashboard does
 	amqp   string            // of the vhost
 }
 
@@ -39,8 +40,7 @@ type stage struct {
 func prepare(t *testing.T, b brokertest.Broker) stage {
 	t.Helper()
 	vhost := brokertest.Vhost(t, b)
-	user := brokertest.User(t, b, vhost, brokertest.Everything(), "management")
-	return stage{t: t, broker: user, amqp: user.AMQP}
+	return stage{t: t, admin: b, broker: brokertest.User(t, b, vhost, brokertest.Everything(), "management"), amqp: vhost}
 }
 
 // open starts the dashboard, which drains these queues.

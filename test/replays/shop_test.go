@@ -170,5 +170,5 @@ func limited(t *testing.T, b brokertest.Broker) stage {
 	t.Helper()
 	vhost := brokertest.Vhost(t, b)
 	may := brokertest.Permissions{Configure: "^$", Write: `^(amq\.default|orders|brittle)$`, Read: ".*"}
-	return stage{t: t, broker: brokertest.User(t, b, vhost, may, "management"), amqp: vhost}
+	return stage{t: t, admin: b, broker: brokertest.User(t, b, vhost, may, "management"), amqp: vhost}
 }
