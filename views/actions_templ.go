@@ -401,7 +401,7 @@ func noActions(a Actions) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if a.Verb != "" || a.Before != 0 || a.Operation != 0 || a.Message != 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<h3>No action matches</h3><p>Nobody did that yet, or it is on a newer page.</p><p class=\"pk-actions\"><a class=\"btn btn-sm\" href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<h2>No action matches</h2><p>Nobody did that yet, or it is on a newer page.</p><p class=\"pk-actions\"><a class=\"btn btn-sm\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -419,7 +419,7 @@ func noActions(a Actions) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<h3>Nobody has done anything yet</h3><p>Every replay, discard and restore, every drain that is started or stopped and every use of the brake is written down here, in the same transaction as the change itself.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<h2>Nobody has done anything yet</h2><p>Every replay, discard and restore, every drain that is started or stopped and every use of the brake is written down here, in the same transaction as the change itself.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -166,7 +166,7 @@ func noOperations() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<div><h3>Nothing has been replayed or discarded yet</h3><p>An operation begins with messages: tick some, or take all that match a filter, and choose what to do with them. What RabbitMQ said about each of them stands here afterwards.</p><p class=\"pk-actions\"><a class=\"btn btn-sm\" href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<div><h2>Nothing has been replayed or discarded yet</h2><p>An operation begins with messages: tick some, or take all that match a filter, and choose what to do with them. What RabbitMQ said about each of them stands here afterwards.</p><p class=\"pk-actions\"><a class=\"btn btn-sm\" href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

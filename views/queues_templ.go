@@ -65,7 +65,7 @@ func QueuesPage(q Queues) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<div><h3>No parking queue was found</h3><p>Every 30 s the brokers are asked for queues whose names look like parking queues: ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<div><h2>No parking queue was found</h2><p>Every 30 s the brokers are asked for queues whose names look like parking queues: ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parkade/config"
+	"parkade/static"
 )
 
 func TestEveryAnswerCarriesThePolicy(t *testing.T) {
@@ -36,6 +37,13 @@ func TestABodyIsSavedAndNeverRun(t *testing.T) {
 	h := w.Header()
 	if w.Body.String() != "x" || !strings.HasPrefix(h.Get("Content-Disposition"), "attachment") || !strings.Contains(h.Get("Content-Security-Policy"), "sandbox") || h.Get("Content-Type") != "application/octet-stream" {
 		t.Errorf("%q with %v", w.Body, h)
+	}
+}
+
+func TestHowARefusalLooksIsNoSecret(t *testing.T) {
+	t.Parallel()
+	if w := open(t).ask(t, "GET", static.Path("app.css"), "", "Host", "evil.example"); w.Code != http.StatusOK {
+		t.Errorf("the styles of the page that refuses a name are answered with %d", w.Code)
 	}
 }
 

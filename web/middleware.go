@@ -78,7 +78,7 @@ func knownHost(cfg func() *config.Config) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			host := c.Request().Host
-			if name := hostName(host); answersTo(cfg(), name) || isProbe(c.Request().URL.Path) {
+			if answersTo(cfg(), hostName(host)) || tellsNothing(c.Request().URL.Path) {
 				return next(c)
 			}
 			return parkade.Errorf(parkade.Forbidden, "This server doesn't answer under the name %s. Set public_url to the address that people use, or add the name to hosts.", hostName(host))
@@ -86,9 +86,11 @@ func knownHost(cfg func() *config.Config) echo.MiddlewareFunc {
 	}
 }
 
-// isProbe reports whether a path is asked for by what watches the process, under
-// whatever name. Its answers say nothing about messages.
-func isProbe(path string) bool { return path == "/healthz" || path == "/readyz" }
+// tellsNothing reports whether what a path answers is no secret: for what watches
+// the process, and how the page looks that says why a name isn't answered.
+func tellsNothing(path string) bool {
+	return path == "/healthz" || path == "/readyz" || strings.HasPrefix(path, "/static/")
+}
 
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
