@@ -50,6 +50,9 @@ func NewBilling(o Options, log *slog.Logger) (*Billing, error) {
 	if o.Topology.Wait < 0 {
 		return nil, errors.New("wait must not be negative")
 	}
+	if err := o.Topology.Mode.validate(); err != nil {
+		return nil, err
+	}
 	queues, err := newManagement(o.Management, b.vhostName(), o.Topology)
 	if err != nil {
 		return nil, err

@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// maxAttempts is how often an order is handled before it is parked.
-	maxAttempts = 5
 	// prefetch bounds what lies here unacknowledged: enough to hide the way to the
 	// broker, little enough for another consumer to get its share.
 	prefetch = 20
@@ -54,7 +52,7 @@ func (c *consumer) session(ctx context.Context) error {
 	if err := c.topology.Declare(publishing); err != nil {
 		return err
 	}
-	parking, err := newPublisher(publishing)
+	copies, err := newPublisher(publishing)
 	if err != nil {
 		return err
 	}
@@ -87,7 +85,7 @@ func (c *consumer) session(ctx context.Context) error {
 			if !ok {
 				return errors.New("the broker ended the consumer")
 			}
-			if err := c.take(ctx, d, parking, events); err != nil {
+			if err := c.take(ctx, d, copies, events); err != nil {
 				return err
 			}
 		}
@@ -123,15 +121,10 @@ func endConsumer(conn *amqp.Connection, ch *amqp.Channel) {
 
 // take brings one delivery to an end: done, waiting to be tried again, or parked.
 // It returns an error where it did none of these, and the session must end.
-func (c *consumer) take(ctx context.Context, d amqp.Delivery, parking, events *publisher) error {
+func (c *consumer) take(ctx context.Context, d amqp.Delivery, copies, events *publisher) error {
 	order, hopeless := c.inspect(d)
 	if hopeless != nil {
-		if err := park(ctx, parking, c.topology.Parking(), c.broker.user(), d, hopeless); err != nil {
-			return err
-		}
-		c.counts.parked.Add(1)
-		c.log.Warn("order parked", "message_id", d.MessageId, "failure", hopeless.kind)
-		return d.Ack(false) // only now: the copy is in the parking queue
+		return c.park(ctx, d, copies, copyOf(d, c.broker.user(), hopeless))
 	}
 	err := c.handler.handle(ctx, d, order, events)
 	if err == nil {
@@ -141,10 +134,45 @@ func (c *consumer) take(ctx context.Context, d amqp.Delivery, parking, events *p
 	if !ok {
 		return err
 	}
-	c.failures.put(d.MessageId, *failed)
 	c.counts.failed.Add(1)
 	c.log.Info("order failed", "message_id", d.MessageId, "failure", failed.kind)
+	return c.retry(ctx, d, copies, failed)
+}
+
+// retry sees to it that d is tried again later, if it may.
+func (c *consumer) retry(ctx context.Context, d amqp.Delivery, copies *publisher, why *failure) error {
+	switch c.topology.Mode {
+	case Delayed:
+		return d.Reject(true) // not a nack: that doesn't count as a failure
+	case Graduated:
+		failed := c.topology.attempts(d.Headers) + 1
+		again := copyOf(d, c.broker.user(), why)
+		again.Headers[HeaderAttempt] = failed
+		if failed >= maxAttempts {
+			return c.park(ctx, d, copies, again)
+		}
+		delete(again.Headers, "x-death") // counted in now; 4.x forgets it at the next death, 3.x would count it again
+		level := c.topology.levels()[failed-1]
+		if err := copies.publish(ctx, level.exchange, d.RoutingKey, again); err != nil {
+			return fmt.Errorf("retry: %w", err)
+		}
+		return d.Ack(false) // only now: twice rather than never
+	case Waiting:
+	}
+	c.failures.put(d.MessageId, *why)
 	return d.Reject(false) // not requeued: it goes to the wait queue by the dead-letter exchange
+}
+
+// park puts the copy of d into the parking queue, and acks d when the broker has
+// the copy. If we die in between, the message is parked twice, under one id.
+func (c *consumer) park(ctx context.Context, d amqp.Delivery, copies *publisher, parked amqp.Publishing) error {
+	// The default exchange leads straight to the queue: no binding can be missing.
+	if err := copies.publish(ctx, "", c.topology.Parking(), parked); err != nil {
+		return fmt.Errorf("park: %w", err)
+	}
+	c.counts.parked.Add(1)
+	c.log.Warn("order parked", "message_id", d.MessageId, "failure", parked.Headers[HeaderExceptionType])
+	return d.Ack(false)
 }
 
 // inspect returns the order in d, or why handling d is hopeless.
@@ -156,46 +184,11 @@ func (c *consumer) inspect(d amqp.Delivery) (Order, *failure) {
 	if err := json.Unmarshal(d.Body, &order); err != nil {
 		return Order{}, &failure{"MalformedBody", err.Error()}
 	}
-	if deaths(d.Headers, c.topology.Work()) >= maxAttempts {
+	if c.topology.Mode != Delayed && c.topology.attempts(d.Headers) >= maxAttempts {
 		if last, known := c.failures.get(d.MessageId); known {
 			return Order{}, &last
 		}
 		return Order{}, &failure{"TooManyAttempts", "it failed five times; why, only the process knows that tried"}
 	}
 	return order, nil
-}
-
-// deaths counts how often the message with these headers was dead-lettered out of
-// queue. There is an entry for each reason, and they add up: a rejection and an
-// expiry are both an attempt that came to nothing.
-func deaths(headers amqp.Table, queue string) int64 {
-	entries, _ := headers["x-death"].([]any)
-	var n int64
-	for _, e := range entries {
-		if death, ok := e.(amqp.Table); ok && death["queue"] == queue {
-			n += integer(death["count"])
-		}
-	}
-	return n
-}
-
-// integer reads a header of any of AMQP's whole number types; else it is 0.
-func integer(v any) int64 {
-	switch n := v.(type) {
-	case int64:
-		return n
-	case int32:
-		return int64(n)
-	case int16:
-		return int64(n)
-	case int8:
-		return int64(n)
-	case uint32:
-		return int64(n)
-	case uint16:
-		return int64(n)
-	case byte:
-		return int64(n)
-	}
-	return 0
 }

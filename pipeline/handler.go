@@ -79,7 +79,7 @@ func (h *handler) stumble(ctx context.Context, d amqp.Delivery) error {
 		case <-time.After(time.Duration(min(ms, maxSlowMillis)) * time.Millisecond):
 		}
 	}
-	if deaths(d.Headers, h.topology.Work()) < integer(d.Headers[HeaderFailures]) {
+	if h.topology.attempts(d.Headers) < integer(d.Headers[HeaderFailures]) {
 		return &failure{"TimeoutError", "the tax service did not answer within 2 s"}
 	}
 	return nil

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"strings"
 	"unicode/utf8"
@@ -10,9 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// The headers that a parked message has besides its own.
+// The headers that a copy has besides its own.
 const (
-	// Why it was parked. Equal failures have equal ones, so they can be grouped.
+	// Why it failed. Equal failures have equal ones, so they can be grouped.
 	HeaderExceptionType    = "x-exception-type"
 	HeaderExceptionMessage = "x-exception-message"
 
@@ -21,7 +19,7 @@ const (
 	HeaderOriginalExchange   = "x-original-exchange"
 	HeaderOriginalRoutingKey = "x-original-routingKey"
 
-	// What the message had, but a copy can't have, see parkedCopy.
+	// What the message had, but a copy can't have, see copyOf.
 	HeaderOriginalUserID     = "x-original-user-id"
 	HeaderOriginalExpiration = "x-original-expiration"
 	HeaderOriginalCC         = "x-original-cc"
@@ -31,25 +29,14 @@ const (
 // into one frame, and the message may have come with a frame that is nearly full.
 const longestException = 300
 
-// park puts a copy of d into the parking queue and returns once the broker has
-// confirmed it; the ack of d is up to the caller. If we die before that ack, the
-// message is parked twice, which the one who looks at it can tell by its id.
-func park(ctx context.Context, p *publisher, queue, user string, d amqp.Delivery, why *failure) error {
-	// The default exchange leads straight to the queue: no binding can be missing.
-	if err := p.publish(ctx, "", queue, parkedCopy(d, user, why)); err != nil {
-		return fmt.Errorf("park: %w", err)
-	}
-	return nil
-}
-
-// parkedCopy is d as it is published into the parking queue by the given user:
-// with every property and header that it had, and the headers above. Three things
-// would undo the parking, so they are moved to headers:
+// copyOf is d as the given user publishes it again, after it failed: with every
+// property and header that it had, and the headers above. Three things would undo
+// that, so they are moved to headers:
 //   - a user id that isn't ours: the broker refuses the publish and closes the
 //     channel, at every attempt, for ever
-//   - an expiration: the parked message would vanish
-//   - CC: the default exchange would deliver a further copy to each queue named
-func parkedCopy(d amqp.Delivery, user string, why *failure) amqp.Publishing {
+//   - an expiration: the copy would vanish from the parking queue
+//   - CC: the broker would deliver a further copy to each queue named
+func copyOf(d amqp.Delivery, user string, why *failure) amqp.Publishing {
 	headers := maps.Clone(d.Headers)
 	if headers == nil {
 		headers = amqp.Table{}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -27,7 +28,8 @@ const eventsKept = 24 * time.Hour
 // names of docs/pipeline.md and waits for DefaultWait.
 type Topology struct {
 	Prefix string        // put before each name, so that several can share a vhost
-	Wait   time.Duration // between two attempts; an argument of the wait queue, so fixed once that exists
+	Wait   time.Duration // before the second attempt; an argument of a queue, so fixed once that exists
+	Mode   RetryMode
 
 	// AtLeastOnce has the broker hold on to a dead letter until its next queue
 	// has confirmed it. Without, a broker that dies at the wrong moment can lose
@@ -43,6 +45,10 @@ func (t Topology) Orders() string { return t.Prefix + "orders" }
 
 // Retry is the fanout exchange that failed orders leave the work queue by.
 func (t Topology) Retry() string { return t.Prefix + "orders.retry" }
+
+// Dead is the fanout exchange by which failed orders get to Parking in the
+// Delayed mode.
+func (t Topology) Dead() string { return t.Prefix + "orders.dead" }
 
 // Billing is the topic exchange for what billing tells others.
 func (t Topology) Billing() string { return t.Prefix + "billing" }
@@ -64,6 +70,9 @@ func (t Topology) Events() string { return t.Prefix + "billing.events" }
 // Declare makes the topology. Declaring what is there already changes nothing,
 // so every part declares it when it starts, and none depends on another.
 func (t Topology) Declare(conn *amqp.Connection) error {
+	if err := t.Mode.check(conn); err != nil {
+		return backoff.Permanent(err)
+	}
 	ch, err := conn.Channel() // of its own, because a refused declaration closes it
 	if err != nil {
 		return fmt.Errorf("open channel: %w", err)
@@ -78,10 +87,13 @@ func (t Topology) Declare(conn *amqp.Connection) error {
 }
 
 func (t Topology) declare(ch *amqp.Channel) error {
-	exchanges := []struct{ name, kind string }{
-		{t.Orders(), amqp.ExchangeDirect},
-		{t.Retry(), amqp.ExchangeFanout}, // any key: the message must keep its own for the way back
-		{t.Billing(), amqp.ExchangeTopic},
+	type exchange struct{ name, kind string }
+	exchanges := []exchange{{t.Orders(), amqp.ExchangeDirect}, {t.Billing(), amqp.ExchangeTopic}}
+	for _, l := range t.levels() {
+		exchanges = append(exchanges, exchange{l.exchange, amqp.ExchangeFanout}) // any key: the message must keep its own for the way back
+	}
+	if t.Mode == Delayed {
+		exchanges = append(exchanges, exchange{t.Dead(), amqp.ExchangeFanout})
 	}
 	for _, e := range exchanges {
 		if err := ch.ExchangeDeclare(e.name, e.kind, true, false, false, false, nil); err != nil {
@@ -110,28 +122,32 @@ type queue struct {
 }
 
 func (t Topology) queues() []queue {
-	wait := t.Wait
-	if wait == 0 {
-		wait = DefaultWait
-	}
 	work := amqp.Table{
 		amqp.QueueTypeArg:        amqp.QueueTypeQuorum, // survives the loss of a node
 		"x-dead-letter-exchange": t.Retry(),            // where a rejected order goes, and one that crashed its consumer too often
 	}
-	waiting := amqp.Table{
-		amqp.QueueTypeArg:        amqp.QueueTypeQuorum,
-		amqp.QueueMessageTTLArg:  wait.Milliseconds(), // on the queue: with one TTL for all, the oldest is always first to leave
-		"x-dead-letter-exchange": t.Orders(),          // no dead-letter routing key: each comes back by its own
-	}
-	if t.AtLeastOnce {
-		for _, arguments := range []amqp.Table{work, waiting} {
-			arguments["x-dead-letter-strategy"] = "at-least-once"
-			arguments[amqp.QueueOverflowArg] = amqp.QueueOverflowRejectPublish // or the strategy is ignored
-		}
-	}
-	parking := amqp.Table{
+	parking := queue{name: t.Parking(), arguments: amqp.Table{
 		amqp.QueueTypeArg:  amqp.QueueTypeQuorum,
 		"x-delivery-limit": parkingDeliveryLimit, // no TTL and no length limit: only a person empties it
+	}}
+	if t.Mode == Delayed {
+		maps.Copy(work, t.delayedRetry())
+		work["x-dead-letter-exchange"] = t.Dead()
+		parking.exchange = t.Dead()
+	}
+	queues := []queue{{t.Work(), work, t.Orders(), OrderPlaced}}
+	for _, l := range t.levels() {
+		queues = append(queues, queue{l.queue, amqp.Table{
+			amqp.QueueTypeArg:        amqp.QueueTypeQuorum,
+			amqp.QueueMessageTTLArg:  l.wait.Milliseconds(), // on the queue: with one TTL for all, the oldest is always first to leave
+			"x-dead-letter-exchange": t.Orders(),            // no dead-letter routing key: each comes back by its own
+		}, l.exchange, ""})
+	}
+	if t.AtLeastOnce {
+		for _, q := range queues {
+			q.arguments["x-dead-letter-strategy"] = "at-least-once"
+			q.arguments[amqp.QueueOverflowArg] = amqp.QueueOverflowRejectPublish // or the strategy is ignored
+		}
 	}
 	// Classic, because nothing here rejects an event, and a quorum queue without a
 	// dead-letter exchange would drop one at the delivery limit.
@@ -139,10 +155,5 @@ func (t Topology) queues() []queue {
 		amqp.QueueTypeArg:       amqp.QueueTypeClassic,
 		amqp.QueueMessageTTLArg: eventsKept.Milliseconds(), // nobody here reads them
 	}
-	return []queue{
-		{t.Work(), work, t.Orders(), OrderPlaced},
-		{t.WaitQueue(), waiting, t.Retry(), ""},
-		{t.Parking(), parking, "", ""},
-		{t.Events(), events, t.Billing(), "#"},
-	}
+	return append(queues, parking, queue{t.Events(), events, t.Billing(), "#"})
 }

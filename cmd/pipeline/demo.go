@@ -24,6 +24,7 @@ type demoCommand struct {
 	Control    string `help:"Show and switch things over HTTP at this address. There is no sign-in: keep it on loopback." default:"127.0.0.1:8090" placeholder:"ADDR"`
 
 	Wait        time.Duration `help:"How long a failed order waits before it is tried again." default:"5s"`
+	Retry       string        `help:"How a failed order is tried again: ${enum}. See docs/pipeline.md." enum:"waiting,graduated,delayed" default:"waiting"`
 	AtLeastOnce bool          `help:"Have the broker hold on to a dead letter until its next queue has it."`
 	Fixed       bool          `help:"Begin with the fix deployed: what fails for good without it works."`
 
@@ -42,7 +43,7 @@ type demoCommand struct {
 func (d demoCommand) options() pipeline.Options {
 	return pipeline.Options{
 		AMQP: d.AMQP, Vhost: d.Vhost, Management: d.Management, Fixed: d.Fixed,
-		Topology: pipeline.Topology{Prefix: d.Prefix, Wait: d.Wait, AtLeastOnce: d.AtLeastOnce},
+		Topology: pipeline.Topology{Prefix: d.Prefix, Wait: d.Wait, Mode: pipeline.RetryMode(d.Retry), AtLeastOnce: d.AtLeastOnce},
 		Traffic: pipeline.Traffic{
 			Rate: d.Rate, Poison: d.Poison, Transient: d.Transient, Malformed: d.Malformed, NoID: d.NoID,
 			Slow: d.Slow, Duplicate: d.Duplicate,

@@ -23,6 +23,7 @@ func TestCommandLineSaysWhatIsWrong(t *testing.T) {
 		"must be a URL like":        "demo --amqp http://localhost",
 		"listen at nowhere":         "demo --control nowhere",
 		"unknown flag":              "demo --poisn 1",
+		"must be one of":            "demo --retry never",
 		"see pipeline --help":       "",
 	} {
 		if err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
