@@ -182,6 +182,7 @@ type Hop struct {
 type Loop struct {
 	Hops []Hop
 	Lost string // where and why it would be lost, a sentence; "" when it isn't
+	Back bool   // it gets into the queue where it started once more
 	// Unchecked says that a part of the way isn't known.
 	Unchecked bool
 }
@@ -196,6 +197,7 @@ func (t Topology) FailureLoop(queue, key string, headers Table) Loop {
 }
 
 func (t Topology) follow(l *Loop, at Hop, headers Table, seen map[Hop]bool) {
+	l.Back = l.Back || len(l.Hops) > 0 && at.Queue == l.Hops[0].Queue
 	if seen[at] {
 		return
 	}

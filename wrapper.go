@@ -183,3 +183,8 @@ func short(all ...string) bool {
 	}
 	return true
 }
+
+// Name is what people call the framework.
+func (w Wrapper) Name() string {
+	return map[Wrapper]string{EasyNetQ: "EasyNetQ", Sneakers: "Sneakers", Kicks: "Kicks"}[w]
+}

@@ -45,6 +45,13 @@ func (b *Broker) Limits() Limits {
 // RabbitMQ doesn't tell, so it is configured or the default of the version.
 func (b *Broker) MaxMessageSize() int64 { return b.Limits().Body }
 
+// KnownVersion is the version that the last connection told, or "".
+func (b *Broker) KnownVersion() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.version
+}
+
 func defaultMaxMessage(version string) int64 {
 	if parkade.AtLeast(version, 4, 0) {
 		return 16 << 20

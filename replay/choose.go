@@ -17,7 +17,7 @@ func (d *drawing) group(ctx context.Context, m parkade.Message) (*Group, error) 
 	var content parkade.Content
 	var err error
 	if byHeaders(topo) {
-		if content, err = d.store.Content(ctx, m.ID); err != nil {
+		if content, err = d.content(ctx, m); err != nil {
 			return nil, err
 		}
 		key.headers = fmt.Sprint(content.Headers.Without("x-death"))

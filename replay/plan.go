@@ -224,7 +224,11 @@ func (d *drawing) untakeable(m parkade.Message) string {
 func (d *drawing) finish(ctx context.Context) (Plan, error) {
 	slices.SortStableFunc(d.order, func(a, b *Group) int { return int(b.Messages - a.Messages) })
 	for _, g := range d.order {
-		c, err := d.store.Content(ctx, g.Example)
+		example, err := d.store.Message(ctx, g.Example)
+		if err != nil {
+			return Plan{}, err
+		}
+		c, err := d.content(ctx, example)
 		if err != nil {
 			return Plan{}, err
 		}
@@ -237,4 +241,13 @@ func (d *drawing) finish(ctx context.Context) (Plan, error) {
 	}
 	d.plan.Expects = store.Expect{Count: int64(len(d.plan.Items)), Hash: d.plan.Hash}
 	return d.plan, nil
+}
+
+// content is what m carries besides its body, in the version that would be sent.
+func (d *drawing) content(ctx context.Context, m parkade.Message) (parkade.Content, error) {
+	if m.Sends() == parkade.Arrived {
+		return d.store.Content(ctx, m.ID)
+	}
+	e, err := d.store.Version(ctx, m.ID, m.Sends())
+	return e.Draft.Content, err
 }

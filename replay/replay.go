@@ -19,7 +19,11 @@ type Broker struct {
 	// Topology reads the exchanges, queues and bindings of a vhost.
 	Topology func(ctx context.Context, vhost string) (parkade.Topology, error)
 
-	// Check reports why the broker wouldn't take a draft, as a sentence, or nil.
+	// Version is the broker's version as far as it is known; nil: it isn't.
+	Version func() string
+
+	// Check reports why the broker wouldn't take a draft, as a sentence, or nil; nil: nothing
+	// is checked.
 	Check func(d parkade.Draft) error
 
 	// Risky reports whether the broker may refuse a draft for what is in it.

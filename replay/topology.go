@@ -32,15 +32,21 @@ type snapshot struct {
 
 // get returns the topology of a vhost, or nil when it can't be read.
 func (t *topologies) get(ctx context.Context, p place) *parkade.Topology {
+	topo, _ := t.read(ctx, p)
+	return topo
+}
+
+// read returns the topology of a vhost and when it was read.
+func (t *topologies) read(ctx context.Context, p place) (*parkade.Topology, time.Time) {
 	b, ok := t.brokers[p.broker]
 	if !ok {
-		return nil
+		return nil, time.Time{}
 	}
 	s := t.snapshot(p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.at.IsZero() && t.now().Sub(s.at) < freshFor {
-		return s.topo
+		return s.topo, s.at
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
@@ -49,7 +55,7 @@ func (t *topologies) get(ctx context.Context, p place) *parkade.Topology {
 		s.topo = &topo
 	}
 	s.at = t.now()
-	return s.topo
+	return s.topo, s.at
 }
 
 func (t *topologies) snapshot(p place) *snapshot {

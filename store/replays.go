@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"parkade"
 )
@@ -49,3 +50,17 @@ const replaysOf = `
 	FROM replay r JOIN run ON run.id = r.run_id JOIN message m ON m.id = r.message_id
 	WHERE r.message_id = ?
 	ORDER BY r.id DESC`
+
+// ReplaysOfID returns how often messages with a message id were replayed and may
+// have arrived, and when that was last. Without an id nothing is known.
+func (s *Store) ReplaysOfID(ctx context.Context, messageID string) (n int64, last time.Time, err error) {
+	if messageID == "" {
+		return 0, last, nil
+	}
+	var at int64
+	err = s.reader.QueryRowContext(ctx, `
+		SELECT count(*), COALESCE(max(r.intent_at), 0)
+		FROM message m JOIN replay r ON r.message_id = m.id
+		WHERE m.message_id = ? AND m.message_id <> '' AND r.state IN ('confirmed', 'unknown')`, messageID).Scan(&n, &at)
+	return n, moment(at), doing("look up replays of a message id", err)
+}

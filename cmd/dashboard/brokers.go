@@ -111,6 +111,7 @@ func forReplays(b *broker.Broker) replay.Broker {
 			return replay.Publisher{Send: p.Send, Results: p.Results(), Blocked: p.Blocked, Close: p.Close}, nil
 		},
 		Topology: b.Topology,
+		Version:  b.KnownVersion,
 		Check:    func(d parkade.Draft) error { return broker.Check(d, b.Limits()) },
 		Risky:    func(d parkade.Draft) bool { return broker.Risky(d, b.Limits()) },
 	}
