@@ -36,7 +36,7 @@ type Drain struct {
 	Consent   Consent
 	Manual    bool // configured, but started by people only
 	Phase     Phase
-	Why       string    // of Waiting, Held, Paused and Stopped: a sentence
+	Why       string    // of Waiting, Held, Paused and Stopped, and of Connecting that takes long: a sentence
 	Remedy    string    // what to do about it: a sentence, or ""
 	Until     time.Time // when it tries again, or zero
 	Since     time.Time // of this phase
@@ -48,6 +48,7 @@ type Drain struct {
 	Ready     Reading   // in RabbitMQ
 	Findings  []Finding // of the last preflight
 	Careful   bool      // one message at a time
+	Missing   bool      // the broker says that there is no such queue
 }
 
 // Running reports whether the drain takes messages, or would if there were any.

@@ -155,6 +155,12 @@ func (b *Broker) phrased(err error) error {
 	return parkade.Errorf(parkade.Unavailable, "The management API of %s answers something that isn't understood.", b.cfg.Name).Because(err)
 }
 
+// Alive asks the management API for the least that it can answer. The error is
+// that of no answer.
+func (b *Broker) Alive(ctx context.Context) error {
+	return b.get(ctx, new(struct{}), nil, "whoami")
+}
+
 // Version asks for the broker's version, such as 4.3.6.
 func (b *Broker) Version(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)

@@ -22,6 +22,7 @@ type Broker struct {
 	Facts      func(ctx context.Context, vhost, queue string) (parkade.QueueFacts, error) // our own consumers don't count
 	Queues     func(ctx context.Context, vhost string) ([]Candidate, error)               // all queues of a vhost
 	Candidates func(ctx context.Context) ([]Candidate, error)                             // likely parking queues of all vhosts
+	Alive      func(ctx context.Context) error                                            // whether the management API answers
 	Depth      func(ctx context.Context, vhost, queue string) parkade.Reading             // messages that are ready
 
 	// Poison reports whether an error of Collect says that the client can't decode

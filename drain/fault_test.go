@@ -35,6 +35,7 @@ func faulty(facts parkade.QueueFacts, next func(limits drain.Limits) ([]parkade.
 		Facts:      func(context.Context, string, string) (parkade.QueueFacts, error) { return facts, nil },
 		Queues:     func(context.Context, string) ([]drain.Candidate, error) { return nil, nil },
 		Candidates: func(context.Context) ([]drain.Candidate, error) { return nil, nil },
+		Alive:      func(context.Context) error { return nil },
 		Depth:      func(context.Context, string, string) parkade.Reading { return parkade.Reading{Err: "not asked"} },
 		Poison:     func(err error) (string, bool) { return "syntax error", errors.Is(err, errPoison) },
 		TooBig:     func(err error) (int64, bool) { return 200 << 20, errors.Is(err, errTooBig) },

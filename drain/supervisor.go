@@ -31,6 +31,7 @@ type Supervisor struct {
 	mu     sync.Mutex
 	rules  []Rule
 	drains map[parkade.Queue]*entry
+	begun  bool // what the store knows of queues is in drains
 
 	followers followers
 	hearing   hearing
@@ -133,10 +134,14 @@ func (s *Supervisor) reconcile(ctx context.Context, workers *sync.WaitGroup) err
 		e.choice = store.SourceChoice{}
 	}
 	for _, c := range choices {
+		if c.Wanted == "" && s.begun && s.drains[c.Queue] == nil {
+			continue // forgotten since
+		}
 		if e := s.entry(c.Queue); e != nil {
 			e.choice = c
 		}
 	}
+	s.begun = true
 	for _, r := range s.rules {
 		if !isGlob(r.Queue.Name) {
 			s.entry(r.Queue)

@@ -40,6 +40,7 @@ func wired(t *testing.T, b brokertest.Broker) drain.Broker {
 			}, nil
 		},
 		Facts: rabbit.Facts,
+		Alive: rabbit.Alive,
 		Depth: rabbit.Depth,
 		Queues: func(ctx context.Context, vhost string) ([]drain.Candidate, error) {
 			queues, err := rabbit.Queues(ctx, vhost)

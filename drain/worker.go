@@ -104,10 +104,15 @@ func (w *worker) session(ctx context.Context) error {
 	if err := w.storeReady(ctx); err != nil {
 		return err
 	}
-	if err := w.preflight(ctx); err != nil {
+	waits := w.slowly("The management API of " + w.queue.Broker)
+	err = w.preflight(ctx)
+	waits.Stop()
+	if err != nil {
 		return err
 	}
-	w.enter(parkade.Connecting)
+	if w.view().Phase != parkade.Connecting {
+		w.enter(parkade.Connecting) // else it goes on saying who is silent
+	}
 	w.pace.begin(w.facts.AverageBytes)
 	w.pace.careful = w.facts.NeedsCare()
 	defer w.share.free()
@@ -115,7 +120,9 @@ func (w *worker) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	waits = w.slowly("RabbitMQ " + w.queue.Broker)
 	intake, err := w.broker.OpenIntake(ctx, w.queue.Vhost, w.queue.Name, prefetch, heartbeat)
+	waits.Stop()
 	if err != nil {
 		return err
 	}
@@ -134,6 +141,21 @@ func (w *worker) session(ctx context.Context) error {
 	w.log.Info("drain connected", "queue", w.queue.Name, "vhost", w.queue.Vhost, "session", begun.ID)
 	s := &session{Session: begun, intake: intake, prefetch: prefetch}
 	return w.cycles(ctx, s)
+}
+
+// slow is how long connecting may take until it says what it waits for.
+const slow = 5 * time.Second
+
+// slowly explains that somebody who was asked hasn't answered yet, unless it is
+// stopped before.
+func (w *worker) slowly(asked string) *time.Timer {
+	return time.AfterFunc(slow, func() {
+		w.update(func(d *parkade.Drain) {
+			if d.Phase == parkade.Connecting {
+				d.Why = asked + " hasn't answered yet."
+			}
+		})
+	})
 }
 
 // cycles runs one cycle after the other, while there is room on the disk.

@@ -55,13 +55,14 @@ type jsonDrain struct {
 	Ready     *jsonReading    `json:"ready"`
 	Findings  []jsonFinding   `json:"findings"`
 	Careful   bool            `json:"careful"`
+	Missing   bool            `json:"missing"`
 }
 
 func toJSONDrain(d parkade.Drain) jsonDrain {
 	out := jsonDrain{
 		Broker: d.Queue.Broker, Vhost: d.Queue.Vhost, Queue: d.Queue.Name, Consent: d.Consent, Phase: d.Phase, Running: d.Running(),
 		Why: d.Why, Remedy: d.Remedy, Until: jsonTime(d.Until), Since: jsonTime(d.Since), Holding: d.Holding, Drained: d.Drained,
-		PerSecond: d.PerSecond, Last: jsonTime(d.Last), Ready: toJSONReading(d.Ready), Careful: d.Careful,
+		PerSecond: d.PerSecond, Last: jsonTime(d.Last), Ready: toJSONReading(d.Ready), Careful: d.Careful, Missing: d.Missing,
 		Findings: each(d.Findings, func(f parkade.Finding) jsonFinding { return jsonFinding(f) }),
 	}
 	if d.Left >= 0 {

@@ -22,7 +22,8 @@ func needs(d Deps, s views.Shell, rows []views.QueueRow, active []parkade.Operat
 		}
 	}
 	for _, r := range rows {
-		if n, ok := drainNeed(r); ok && (r.Phase != parkade.Waiting || !silent[r.Queue.Broker]) {
+		waits := r.Phase == parkade.Waiting || r.Phase == parkade.Connecting
+		if n, ok := drainNeed(r); ok && (!waits || !silent[r.Queue.Broker]) {
 			all = append(all, n)
 		}
 	}
@@ -89,7 +90,12 @@ func drainNeed(r views.QueueRow) (views.Need, bool) {
 		if !r.Until.IsZero() {
 			n.Facts = append(n.Facts, views.Fact{Name: "Next try", Until: r.Until})
 		}
-	case parkade.Offered, parkade.Connecting, parkade.Listening, parkade.Draining, parkade.PausedHere:
+	case parkade.Connecting:
+		if r.Why == "" {
+			return n, false
+		}
+		n.State, n.Title, n.Action = views.Warn, "isn't drained yet: it is connecting", look
+	case parkade.Offered, parkade.Listening, parkade.Draining, parkade.PausedHere:
 		return n, false
 	}
 	if r.Ready.Known() {

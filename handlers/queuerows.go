@@ -52,6 +52,9 @@ func queueRows(ctx context.Context, d Deps) ([]views.QueueRow, error) {
 		r.Stored += n.Messages
 	}
 	for _, w := range wanted {
+		if _, ok := at[w.Queue]; !ok && w.Wanted == "" {
+			continue // nothing is left of it, here or there
+		}
 		c := &idle(w.Queue).Consented
 		c.Wanted, c.By, c.At, c.Why, c.InSpite = w.Wanted, w.By, w.At, w.Why, w.Accepted
 	}

@@ -94,11 +94,17 @@ func drainWord(d parkade.Drain) string {
 	case parkade.Listening:
 		return "listening, queue is empty"
 	case parkade.PausedHere:
+		if d.Missing {
+			return "not there"
+		}
 		if braked(d) {
 			return "paused by the brake"
 		}
 		return "paused"
 	case parkade.Offered:
+		if d.Missing {
+			return "not there"
+		}
 		if d.Manual {
 			return "started by people only"
 		}
@@ -196,7 +202,7 @@ func (r QueueRow) anchor(list string) string { return list + "-" + QueueAnchor(r
 // canStart reports whether somebody can start the drain.
 func (r QueueRow) canStart() bool {
 	switch {
-	case !r.Known:
+	case !r.Known, r.Missing:
 		return false
 	case r.Phase == parkade.Stopped:
 		return parkade.Worst(r.Findings) != parkade.Refuse

@@ -58,6 +58,7 @@ func forDrains(b *broker.Broker) drain.Broker {
 			}, nil
 		},
 		Facts: b.Facts,
+		Alive: b.Alive,
 		Depth: b.Depth,
 		Queues: func(ctx context.Context, vhost string) ([]drain.Candidate, error) {
 			queues, err := b.Queues(ctx, vhost)
