@@ -13,7 +13,7 @@ import (
 type Options struct {
 	AMQP       string // URL of the broker
 	Vhost      string // wins over the one in the URL, unless it is empty
-	Management string // URL of the management API, for the figures of the queues; empty: none are shown
+	Management string // URL of the management API, for the figures of the queues; and for policies; may be empty
 	Topology   Topology
 	Traffic    Traffic
 	Fixed      bool // begin with the fix deployed
@@ -23,6 +23,7 @@ type Options struct {
 type Billing struct {
 	producer   *producer
 	consumer   *consumer
+	topology   Topology
 	switches   *switches
 	counts     *counts
 	management management
@@ -53,9 +54,12 @@ func NewBilling(o Options, log *slog.Logger) (*Billing, error) {
 	if err := o.Topology.Mode.validate(); err != nil {
 		return nil, err
 	}
-	queues, err := newManagement(o.Management, b.vhostName(), o.Topology)
+	api, err := newManagement(o.Management, b.vhostName())
 	if err != nil {
 		return nil, err
+	}
+	if o.Topology.Policies && api.api == nil {
+		return nil, errors.New("policies need the address of the management API")
 	}
 	var (
 		s = newSwitches(o.Traffic, o.Fixed)
@@ -67,13 +71,18 @@ func NewBilling(o Options, log *slog.Logger) (*Billing, error) {
 			broker: b, topology: o.Topology, handler: newHandler(o.Topology, s, c), counts: c, log: log,
 			failures: newRecent[failure](explained),
 		},
-		switches: s, counts: c, management: queues, log: log,
+		topology: o.Topology, switches: s, counts: c, management: api, log: log,
 	}, nil
 }
 
 // Run works until ctx ends, and then returns nil. A broker that is away is waited
 // for; a topology that exists with other settings is an error.
 func (b *Billing) Run(ctx context.Context) error {
+	if b.topology.Policies {
+		if err := keep(ctx, b.log, "policies", b.setPolicies); err != nil {
+			return err
+		}
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return b.producer.run(ctx) })
 	g.Go(func() error { return b.consumer.run(ctx) })

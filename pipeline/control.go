@@ -54,7 +54,7 @@ func (b *Billing) show(w http.ResponseWriter, r *http.Request) {
 	}}
 	s.Traffic, s.Fixed = b.switches.state()
 	var err error
-	if s.Queues, err = b.management.queues(r.Context()); err != nil {
+	if s.Queues, err = b.management.queues(r.Context(), b.topology); err != nil {
 		s.QueuesError = err.Error()
 	}
 	answer(w, http.StatusOK, s)

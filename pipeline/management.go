@@ -1,13 +1,17 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
 // QueueState is how many messages a queue holds, a few seconds old.
@@ -17,14 +21,14 @@ type QueueState struct {
 	Unacked int64  `json:"messages_unacknowledged"`
 }
 
-// management asks RabbitMQ's management API for figures. The zero value knows
-// none.
+// management is RabbitMQ's management API, as seen from one vhost. The zero value
+// is none.
 type management struct {
-	url      *url.URL // of one vhost's queues, with login and password
-	topology Topology
+	api   *url.URL // with login and password
+	vhost string
 }
 
-func newManagement(address, vhost string, t Topology) (management, error) {
+func newManagement(address, vhost string) (management, error) {
 	if address == "" {
 		return management{}, nil
 	}
@@ -32,43 +36,71 @@ func newManagement(address, vhost string, t Topology) (management, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return management{}, errors.New("the management address must be a URL like http://user:password@host:15672")
 	}
-	u = u.JoinPath("api", "queues", url.PathEscape(vhost))
-	u.RawQuery = "columns=name,messages_ready,messages_unacknowledged"
-	return management{u, t}, nil
+	return management{u.JoinPath("api"), vhost}, nil
 }
 
-// queues returns the queues of the topology in the order of a message's way.
-func (m management) queues(ctx context.Context) ([]QueueState, error) {
-	if m.url == nil {
+// queues returns the queues of t, in the order of a message's way.
+func (m management) queues(ctx context.Context, t Topology) ([]QueueState, error) {
+	if m.api == nil {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url.String(), nil) // the login goes into a header
-	if err != nil {
-		return nil, errors.New("the management API can't be asked")
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, errors.New("the management API does not answer")
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the management API answers %s", res.Status)
-	}
+	u := m.api.JoinPath("queues", url.PathEscape(m.vhost))
+	u.RawQuery = "columns=name,messages_ready,messages_unacknowledged"
 	var all []QueueState
-	if err := json.NewDecoder(res.Body).Decode(&all); err != nil {
-		return nil, errors.New("the management API answers no list of queues")
+	if err := m.call(ctx, http.MethodGet, u, nil, &all); err != nil {
+		return nil, err
 	}
 	found := make(map[string]QueueState, len(all))
 	for _, q := range all {
 		found[q.Name] = q
 	}
 	var ours []QueueState
-	for _, q := range m.topology.queues() {
+	for _, q := range t.queues() {
 		if f, ok := found[q.name]; ok {
 			ours = append(ours, f)
 		}
 	}
 	return ours, nil
+}
+
+// setPolicy makes p, or changes the one of that name.
+func (m management) setPolicy(ctx context.Context, p policy) error {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if err := m.call(ctx, http.MethodPut, m.api.JoinPath("policies", url.PathEscape(m.vhost), url.PathEscape(p.name)), body, nil); err != nil {
+		return fmt.Errorf("set policy %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// call makes one call. What the API refuses is a permanent error. No error repeats
+// the URL, which may hold a password.
+func (m management) call(ctx context.Context, method string, u *url.URL, body []byte, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body)) // the login goes into a header
+	if err != nil {
+		return errors.New("the management API can't be asked")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return errors.New("the management API does not answer")
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode >= http.StatusInternalServerError:
+		return fmt.Errorf("the management API answers %s", res.Status)
+	case res.StatusCode >= http.StatusMultipleChoices:
+		reason, _ := io.ReadAll(io.LimitReader(res.Body, 500)) // it may be cut off, like any answer
+		return backoff.Permanent(fmt.Errorf("the management API answers %s: %s", res.Status, bytes.TrimSpace(reason)))
+	case out == nil:
+		return nil
+	}
+	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+		return errors.New("the management API answers something else than was asked")
+	}
+	return nil
 }

@@ -31,6 +31,10 @@ type Topology struct {
 	Wait   time.Duration // before the second attempt; an argument of a queue, so fixed once that exists
 	Mode   RetryMode
 
+	// Policies says that queues get by policy what they would get by arguments.
+	// Declare then gives them no more than their type.
+	Policies bool
+
 	// AtLeastOnce has the broker hold on to a dead letter until its next queue
 	// has confirmed it. Without, a broker that dies at the wrong moment can lose
 	// a message on its way to or from the wait queue. It costs speed, and may
@@ -101,7 +105,11 @@ func (t Topology) declare(ch *amqp.Channel) error {
 		}
 	}
 	for _, q := range t.queues() {
-		if _, err := ch.QueueDeclare(q.name, true, false, false, false, q.arguments); err != nil {
+		arguments := q.arguments
+		if t.Policies {
+			arguments = amqp.Table{amqp.QueueTypeArg: arguments[amqp.QueueTypeArg]}
+		}
+		if _, err := ch.QueueDeclare(q.name, true, false, false, false, arguments); err != nil {
 			return fmt.Errorf("declare queue %s: %w", q.name, err)
 		}
 		if q.exchange == "" {

@@ -18,7 +18,7 @@ import (
 // minute.
 type demoCommand struct {
 	AMQP       string `name:"amqp" help:"Broker." placeholder:"URL" env:"PARKADE_AMQP_URL" default:"amqp://guest:guest@localhost:5672/"`
-	Management string `help:"Management API, for the figures of the queues; none are shown without." placeholder:"URL" env:"PARKADE_MANAGEMENT_URL"`
+	Management string `help:"Management API, for policies, and for the figures of the queues: none are shown without." placeholder:"URL" env:"PARKADE_MANAGEMENT_URL"`
 	Vhost      string `help:"Vhost, if not the one in the broker's URL."`
 	Prefix     string `help:"Put this before the name of each exchange and queue."`
 	Control    string `help:"Show and switch things over HTTP at this address. There is no sign-in: keep it on loopback." default:"127.0.0.1:8090" placeholder:"ADDR"`
@@ -26,6 +26,7 @@ type demoCommand struct {
 	Wait        time.Duration `help:"How long a failed order waits before it is tried again." default:"5s"`
 	Retry       string        `help:"How a failed order is tried again: ${enum}. See docs/pipeline.md." enum:"waiting,graduated,delayed" default:"waiting"`
 	AtLeastOnce bool          `help:"Have the broker hold on to a dead letter until its next queue has it."`
+	Policies    bool          `help:"Set by policy what queues have as arguments otherwise. Needs --management."`
 	Fixed       bool          `help:"Begin with the fix deployed: what fails for good without it works."`
 
 	Rate      float64 `help:"Orders a second." default:"3"`
@@ -43,7 +44,7 @@ type demoCommand struct {
 func (d demoCommand) options() pipeline.Options {
 	return pipeline.Options{
 		AMQP: d.AMQP, Vhost: d.Vhost, Management: d.Management, Fixed: d.Fixed,
-		Topology: pipeline.Topology{Prefix: d.Prefix, Wait: d.Wait, Mode: pipeline.RetryMode(d.Retry), AtLeastOnce: d.AtLeastOnce},
+		Topology: pipeline.Topology{Prefix: d.Prefix, Wait: d.Wait, Mode: pipeline.RetryMode(d.Retry), AtLeastOnce: d.AtLeastOnce, Policies: d.Policies},
 		Traffic: pipeline.Traffic{
 			Rate: d.Rate, Poison: d.Poison, Transient: d.Transient, Malformed: d.Malformed, NoID: d.NoID,
 			Slow: d.Slow, Duplicate: d.Duplicate,
