@@ -190,6 +190,9 @@ func (h apiOperations) draft(c echo.Context, n newOperation) (store.NewOperation
 	if out.Delay, err = parseDelay(n.Delay); err != nil {
 		return out, jsonPlan{}, err
 	}
+	if n.Rate != nil {
+		out.Rate = *n.Rate
+	}
 	if n.Expect != nil {
 		out.Expect = &store.Expect{Count: n.Expect.Count, Hash: n.Expect.Hash}
 	}
@@ -214,9 +217,9 @@ func (h apiOperations) draft(c echo.Context, n newOperation) (store.NewOperation
 		return out, jsonPlan{}, nothingToSend(plan)
 	}
 	out.IDs, out.Filter, out.Items = nil, nil, plan.Items
-	out.Policy, out.Rate = plan.Policy, plan.Rate
-	if n.Rate != nil {
-		out.Rate = *n.Rate
+	out.Policy = plan.Policy
+	if n.Rate == nil {
+		out.Rate = plan.Rate
 	}
 	return out, jsonPlan{}, nil
 }

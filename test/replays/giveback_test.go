@@ -148,4 +148,3 @@ func (s stage) bodyless(id string) any {
 	m.Headers = kept
 	return m
 }
-
