@@ -66,6 +66,10 @@ func Outcomes() []Outcome {
 	return []Outcome{Confirmed, Intent, Unroutable, Nacked, Refused, Unknown, NotSent}
 }
 
+// Retryable lists the outcomes after which a message may be sent again: all that
+// aren't known to have arrived. Unknown ones may arrive twice then.
+func Retryable() []Outcome { return []Outcome{Unroutable, Nacked, Refused, NotSent, Unknown} }
+
 // Next returns the state of a message whose replay ended with o.
 func (o Outcome) Next() State {
 	switch o {

@@ -210,6 +210,11 @@ func (s *Store) Operations(ctx context.Context, before parkade.OperationID, limi
 	return query(ctx, s.reader, scanOperation, operationsPage, fromNewest(int64(before)), min(max(limit, 1), maxPage))
 }
 
+// Undismissed is Operations without those that somebody put out of sight.
+func (s *Store) Undismissed(ctx context.Context, before parkade.OperationID, limit int) ([]parkade.Operation, error) {
+	return query(ctx, s.reader, scanOperation, undismissedPage, fromNewest(int64(before)), min(max(limit, 1), maxPage))
+}
+
 // Active returns all operations that haven't ended, oldest first.
 func (s *Store) Active(ctx context.Context) ([]parkade.Operation, error) {
 	return query(ctx, s.reader, scanOperation, activeOperations)
@@ -217,6 +222,7 @@ func (s *Store) Active(ctx context.Context) ([]parkade.Operation, error) {
 
 const (
 	operationsPage   = `SELECT ` + operationColumns + ` FROM operation o WHERE o.id < ? ORDER BY o.id DESC LIMIT ?`
+	undismissedPage  = `SELECT ` + operationColumns + ` FROM operation o WHERE o.id < ? AND o.dismissed_at IS NULL ORDER BY o.id DESC LIMIT ?`
 	activeOperations = `SELECT ` + operationColumns + ` FROM operation o WHERE o.state NOT IN ('cancelled', 'finished') ORDER BY o.id`
 )
 
