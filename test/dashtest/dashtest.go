@@ -175,11 +175,17 @@ func (d *Dashboard) HasExited() bool {
 // Stop asks the process to end, and fails the test if it doesn't end well.
 func (d *Dashboard) Stop() {
 	d.tb.Helper()
-	if err := d.process.Process.Signal(syscall.SIGTERM); err != nil {
-		d.tb.Fatal(err)
-	}
+	d.Signal(syscall.SIGTERM)
 	if err := d.Exited(25 * time.Second); err != nil {
 		d.tb.Fatalf("the dashboard ended badly: %v", err)
+	}
+}
+
+// Signal sends the process a signal and doesn't wait for what it does.
+func (d *Dashboard) Signal(s os.Signal) {
+	d.tb.Helper()
+	if err := d.process.Process.Signal(s); err != nil {
+		d.tb.Fatal(err)
 	}
 }
 

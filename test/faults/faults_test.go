@@ -1,10 +1,9 @@
 // Package faults kills the real dashboard, at random and at every named point of
-// its work, and counts afterwards what the store and the broker hold.
+// its work, cuts its connections and kills its broker, and counts afterwards what
+// the store and the broker hold.
 package faults
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -17,78 +16,104 @@ import (
 	"parkade/test/dashtest"
 )
 
-const parking = "kill.parking"
-
 func TestMain(m *testing.M) {
 	code := m.Run()
 	dashtest.Cleanup()
 	os.Exit(code)
 }
 
-// eachQueue runs a test on every broker with a classic and a quorum parking queue,
-// one after the other: kills need the machine for themselves.
-func eachQueue(t *testing.T, test func(t *testing.T, b brokertest.Broker, amqpURL, kind string)) {
+// site is a vhost of one test's own, and the type of the queues in it.
+type site struct {
+	broker brokertest.Broker
+	amqp   string
+	kind   string
+}
+
+// eachSite runs a test on every broker, with classic and with quorum queues.
+func eachSite(t *testing.T, test func(t *testing.T, s site)) {
 	t.Helper()
-	if os.Getenv("PARKADE_SOAK") == "" {
-		t.Skip("run by make soak")
-	}
 	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
-		for _, kind := range []string{"classic", "quorum"} {
+		for _, kind := range []string{brokertest.Classic, brokertest.Quorum} {
 			t.Run(kind, func(t *testing.T) {
-				amqpURL := brokertest.Vhost(t, b)
-				var args amqp.Table
-				if kind == "quorum" {
-					args = amqp.Table{"x-delivery-limit": 1_000_000}
-				}
-				brokertest.Queue(t, amqpURL, kind, parking, args)
-				test(t, b, amqpURL, kind)
+				t.Parallel()
+				test(t, site{b, brokertest.Vhost(t, b), kind})
 			})
 		}
 	})
 }
 
-func drainingDashboard(t *testing.T, b brokertest.Broker, amqpURL string) *dashtest.Dashboard {
+// queue declares a queue that keeps its messages however often they come back.
+func (s site) queue(t *testing.T, name string) string {
 	t.Helper()
-	return dashtest.New(t, dashtest.Config{Broker: b, AMQP: amqpURL, Parking: []dashtest.Parking{{Queue: parking, Auto: true}}})
+	return brokertest.Queue(t, s.amqp, s.kind, name, s.lasting(nil))
 }
 
-// killAtRandom lets the dashboard work for a moment and kills it.
-func killAtRandom(t *testing.T, d *dashtest.Dashboard) {
-	t.Helper()
-	d.Ready()
-	time.Sleep(rand.N(250 * time.Millisecond))
-	d.Kill()
+func (s site) lasting(args amqp.Table) amqp.Table {
+	if s.kind == brokertest.Quorum {
+		if args == nil {
+			args = amqp.Table{}
+		}
+		args["x-delivery-limit"] = 1_000_000
+	}
+	return args
 }
 
-// atRest runs the dashboard until the queue is empty and everything is recorded,
-// and stops it in good order.
-func atRest(t *testing.T, d *dashtest.Dashboard, amqpURL string) {
+// dashboard is one that drains a queue as soon as it runs.
+func (s site) dashboard(t *testing.T, queue string) *dashtest.Dashboard {
 	t.Helper()
-	vhost := brokertest.VhostName(t, amqpURL)
-	d.Run()
-	d.Ready()
+	return dashtest.New(t, dashtest.Config{Broker: s.broker, AMQP: s.amqp, Parking: []dashtest.Parking{{Queue: queue, Auto: true}}})
+}
+
+// killedAt runs the dashboard until it kills itself at a point of its work. do,
+// where not nil, brings it there.
+func killedAt(t *testing.T, d *dashtest.Dashboard, point string, do func()) {
+	t.Helper()
+	d.Run("PARKADE_CRASH=" + point)
+	if do != nil {
+		d.Ready()
+		do()
+	}
+	if err := d.Exited(30 * time.Second); err == nil || err.Error() != "signal: killed" {
+		t.Fatalf("at %s the process ended with %v, want a kill", point, err)
+	}
+}
+
+// awaitRest waits until the drain of a queue has listened for a second and got
+// nothing. A queue's own count wouldn't do: that of a quorum queue is a moment old.
+func (s site) awaitRest(t *testing.T, d *dashtest.Dashboard, queue string) {
+	t.Helper()
+	vhost := brokertest.VhostName(t, s.amqp)
 	d.Eventually("the queue is empty and nothing is on its way", time.Minute, func() bool {
 		var drains struct {
 			Items []struct {
-				Vhost   string
-				Phase   string
-				Holding int64
+				Vhost, Queue, Phase string
+				Holding             int64
 			}
 		}
 		d.Get("/drains", &drains)
 		for _, one := range drains.Items {
-			if one.Vhost == vhost {
-				return one.Phase == string(parkade.Listening) && one.Holding == 0 && brokertest.Ready(t, amqpURL, parking) == 0
+			if one.Vhost == vhost && one.Queue == queue {
+				return one.Phase == string(parkade.Listening) && one.Holding == 0 && brokertest.Ready(t, s.amqp, queue) == 0
 			}
 		}
 		return false
 	})
+}
+
+// drainToTheEnd runs the dashboard until its queue is empty, and stops it in good
+// order.
+func (s site) drainToTheEnd(t *testing.T, d *dashtest.Dashboard, queue string) {
+	t.Helper()
+	d.Run()
+	d.Ready()
+	s.awaitRest(t, d, queue)
 	d.Stop()
 }
 
 // opened is the store of a dashboard that has ended.
 func opened(t *testing.T, d *dashtest.Dashboard) *store.Store {
 	t.Helper()
+	sound(t, d.Store())
 	s, err := store.Open(t.Context(), d.Store(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,70 +137,4 @@ func everything(t *testing.T, s *store.Store) []parkade.Message {
 		}
 		page.Before = ms[len(ms)-1].ID
 	}
-}
-
-// content is what a test published: the body names it, and how many there are of
-// the very same.
-type content map[string]int
-
-// mixed returns the i-th message of a mixed load and notes it: one half has ids,
-// a quarter differs without ids, and a quarter is the very same again and again.
-func (c content) mixed(i int) amqp.Publishing {
-	m := amqp.Publishing{DeliveryMode: amqp.Persistent, ContentType: "text/plain"}
-	switch {
-	case i%2 == 0:
-		m.MessageId = fmt.Sprintf("id-%d", i)
-		m.Body = fmt.Appendf(nil, "identified %d", i)
-	case i%4 == 1:
-		m.Body = fmt.Appendf(nil, "different %d", i)
-	default:
-		m.Body = []byte("the very same")
-	}
-	c[string(m.Body)]++
-	return m
-}
-
-// check compares the store with what was published: nothing is missing, a copy is
-// never unmarked, and what can be told apart is there exactly once.
-func (c content) check(t *testing.T, s *store.Store) {
-	t.Helper()
-	type tally struct{ rows, copies, seen int }
-	got := map[string]*tally{}
-	for _, m := range everything(t, s) {
-		body, err := s.Body(t.Context(), m.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := got[string(body)]
-		if n == nil {
-			n = &tally{}
-			got[string(body)] = n
-		}
-		n.rows++
-		n.seen += int(m.SeenAgain)
-		if m.CopyOf != 0 {
-			n.copies++
-		}
-	}
-	var copies, seen int
-	for body, published := range c {
-		n := got[body]
-		if n == nil {
-			t.Errorf("lost: %q", body)
-			continue
-		}
-		copies, seen = copies+n.copies, seen+n.seen
-		if n.rows-n.copies > published || published > n.rows+n.seen {
-			t.Errorf("%q: published %d, stored %d, of which %d marked as possible copies, %d recognised", body, published, n.rows, n.copies, n.seen)
-		}
-		if published == 1 && n.rows-n.copies != 1 {
-			t.Errorf("%q was published once and is there %d times unmarked", body, n.rows-n.copies)
-		}
-	}
-	for body := range got {
-		if c[body] == 0 {
-			t.Errorf("stored but never published: %q", body)
-		}
-	}
-	t.Logf("%d contents, %d possible copies marked, %d redelivered ones recognised", len(c), copies, seen)
 }
