@@ -14,7 +14,7 @@ import (
 
 const (
 	handshakeTimeout = 5 * time.Second
-	longestPause     = 10 * time.Second // between two attempts to reach the broker
+	longestPause     = 5 * time.Second // between two attempts to reach the broker
 	hangUpTimeout    = 2 * time.Second
 )
 
