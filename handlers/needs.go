@@ -145,9 +145,6 @@ func doubtNeed(n int64) views.Need {
 func haltedNeed(o parkade.Operation) views.Need {
 	path := "/operations/" + o.ID.String()
 	left := views.Count(o.Left, "of its messages was not sent; it holds it", "of its messages were not sent; it holds them") + " until it is resumed or cancelled."
-	if o.Left == 0 {
-		left = "Nothing of it is left to send; it only has to be finished."
-	}
 	n := views.Need{
 		ID: "need-operation-" + o.ID.String(), State: views.Warn, Title: views.OperationName(o) + " is paused", Path: path,
 		Text:   nonEmpty(o.Why, left),

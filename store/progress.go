@@ -57,8 +57,8 @@ func (p *progress) count(o parkade.Outcome, n int64) {
 // turn puts the operation into another state, for a reason that a person reads.
 func (p *progress) turn(state parkade.OperationState, why string) { p.state, p.why = state, why }
 
-// rest ends what has nothing on its way: an operation that is done, that is to
-// pause, or that is to be cancelled. What a cancelled one never sent is let go.
+// rest ends what has nothing on its way: an operation that is done, interrupted or
+// not, that is to pause, or that is to be cancelled. What a cancelled one never sent is let go.
 func (p *progress) rest(ctx context.Context) error {
 	if p.intents > 0 {
 		return nil
@@ -74,12 +74,23 @@ func (p *progress) rest(ctx context.Context) error {
 		if done {
 			p.state = parkade.Finished
 		}
+	case parkade.Interrupted:
+		if left, err := p.anyLeft(ctx); err != nil || left {
+			return err
+		}
+		p.turn(parkade.Finished, "")
 	case parkade.Cancelling:
 		p.state = parkade.Cancelled
 		return p.release(ctx, `i.operation_id = ? AND i.pos >= ? AND i.skipped = '' AND m.operation_id = i.operation_id`, p.id, p.next)
-	case parkade.Scheduled, parkade.Watching, parkade.Paused, parkade.Interrupted, parkade.Cancelled, parkade.Finished:
+	case parkade.Scheduled, parkade.Watching, parkade.Paused, parkade.Cancelled, parkade.Finished:
 	}
 	return nil
+}
+
+// anyLeft reports whether something is left that the operation would take.
+func (p *progress) anyLeft(ctx context.Context) (bool, error) {
+	return one[bool](p.tx.QueryRowContext(ctx, `
+		SELECT EXISTS (SELECT 1 FROM operation_item WHERE operation_id = ? AND pos >= ? AND skipped = '')`, p.id, p.next))
 }
 
 // release lets the messages of some items go, to where they were before. One that

@@ -11,7 +11,8 @@ import (
 
 // recover is the second half of the start-up transaction. What an earlier process
 // left on its way is unknown, unless it came back; what was working is interrupted
-// until a person resumes it, and what was being cancelled is cancelled.
+// until a person resumes it, unless nothing of it is left, and what was being
+// cancelled is cancelled.
 func (s *Store) recover(ctx context.Context, tx *sql.Tx) error {
 	open, err := query(ctx, tx, scanSending, leftOver)
 	if err != nil {

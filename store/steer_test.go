@@ -141,6 +141,53 @@ func TestACrashLeavesWhatWasOnItsWayUnknown(t *testing.T) {
 	}
 }
 
+// What has nothing left to do needs nobody to finish it, however it ended: with
+// everything taken, or with only left-out messages to come.
+func TestAnInterruptedOperationWithNothingLeftIsFinished(t *testing.T) {
+	t.Parallel()
+	for name, rest := range map[string]bool{"everything taken": false, "left-out ones to come": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "parkade.db")
+			s := storetest.Reopen(t, path)
+			ids := parkN(t, s, 3)
+			n := replayOf(t, s, ids...)
+			if rest {
+				n.Items[2].Skip = "It has no target."
+			}
+			killed := create(t, s, n).ID
+			c := chunk(t, s, killed, nil, 3)
+			if rest {
+				c.Sends = c.Sends[:2]
+			}
+			record(t, s, killed, results(parkade.Confirmed, c.Sends[:1])...)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = storetest.Reopen(t, path)
+			o := operation(t, s, killed)
+			if o.State != parkade.Finished || o.Left != 0 || o.Counts[parkade.Unknown] != int64(len(c.Sends)-1) || o.EndedAt.IsZero() {
+				t.Errorf("after a kill it is %s, left %d, %v", o.State, o.Left, o.Counts)
+			}
+			wantSound(t, s)
+
+			stopped := create(t, s, replayOf(t, s, parkN(t, s, 2)...)).ID
+			c = chunk(t, s, stopped, nil, 2)
+			if err := s.Interrupt(t.Context(), stopped, "The dashboard was stopped."); err != nil {
+				t.Fatal(err)
+			}
+			if o := operation(t, s, stopped); o.State != parkade.Interrupted {
+				t.Errorf("with two on their way it is %s", o.State)
+			}
+			record(t, s, stopped, results(parkade.Confirmed, c.Sends)...)
+			if o := operation(t, s, stopped); o.State != parkade.Finished || o.Why != "" {
+				t.Errorf("after the last confirm it is %s: %s", o.State, o.Why)
+			}
+			wantSound(t, s)
+		})
+	}
+}
+
 func TestTooManyBadOutcomesInARowPause(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

@@ -84,9 +84,6 @@ func (o OperationView) lede() string {
 func (o OperationView) meaning() string {
 	switch o.State {
 	case parkade.Interrupted:
-		if o.Left == 0 {
-			return "Nothing of it is left to send. What was on its way then and got no answer is unknown: it may or may not have arrived, and stays in doubt until somebody decides."
-		}
 		return "Nothing is being sent. What was on its way then and got no answer is unknown: it may or may not have arrived, stays in doubt, and resuming doesn't send it again. Resuming goes on with what was never taken."
 	case parkade.Paused:
 		return "Nothing is being sent. What was sent stays sent; the rest is held by this operation, so that nothing else takes it, until it is resumed or cancelled."
