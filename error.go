@@ -7,6 +7,7 @@ package parkade
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Kind says how a failure is answered. The zero Kind is a fault of ours: it is
@@ -51,11 +52,13 @@ func (e *Error) Because(err error) *Error {
 	return &c
 }
 
+// Error returns the sentence, and the cause, where there is one, as people put one
+// behind it: "The store is full (disk I/O error)".
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Message
 	}
-	return e.Message + ": " + e.Err.Error()
+	return strings.TrimSuffix(e.Message, ".") + " (" + e.Err.Error() + ")"
 }
 
 func (e *Error) Unwrap() error { return e.Err }
