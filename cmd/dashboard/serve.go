@@ -84,7 +84,7 @@ func (serveCommand) Run(i *invocation) error {
 	g.Go(func() error { return drains.Run(ctx) })
 	g.Go(func() error { return runner.Run(ctx) })
 	g.Go(func() error { return web.Serve(ctx, listener, site, log) })
-	g.Go(func() error { sweep(ctx, st, log); return nil })
+	g.Go(func() error { sweep(ctx, st, sweepEvery, log); return nil })
 	g.Go(func() error {
 		reload(ctx, reloads, i.source, log, func(c *config.Config) {
 			current.Store(c)
@@ -101,8 +101,9 @@ func (serveCommand) Run(i *invocation) error {
 // sweepEvery is how often messages whose retention ended are removed.
 const sweepEvery = 10 * time.Minute
 
-func sweep(ctx context.Context, st *store.Store, log *slog.Logger) {
-	ticker := time.NewTicker(sweepEvery)
+// sweep removes them at once, and then again after every interval.
+func sweep(ctx context.Context, st *store.Store, every time.Duration, log *slog.Logger) {
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		n, err := st.Sweep(ctx)
