@@ -18,9 +18,18 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if !given("rapid.checks") {
+		_ = flag.Set("rapid.checks", "60") // each takes a batch through two queues
+	}
 	code := m.Run()
 	dashtest.Cleanup()
 	os.Exit(code)
+}
+
+// given reports whether a flag stands on the command line.
+func given(name string) (yes bool) {
+	flag.Visit(func(f *flag.Flag) { yes = yes || f.Name == name })
+	return yes
 }
 
 // patience is for what takes several rounds through a wait queue.
