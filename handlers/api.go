@@ -31,6 +31,8 @@ func apiRoutes(d Deps) []Route {
 		{post, "/api/v1/operations", Operator, operations.create},
 		{get, "/api/v1/operations/:id", Viewer, operations.one},
 		{get, "/api/v1/operations/:id/replays", Viewer, operations.replays},
+		{get, "/api/v1/operations/:id/replays.csv", Viewer, operationPages{d}.csv},
+		{post, "/api/v1/operations/:id/dismiss", Operator, operations.dismiss},
 		{post, "/api/v1/operations/:id/pause", Operator, operations.pause},
 		{post, "/api/v1/operations/:id/resume", Operator, operations.resume},
 		{post, "/api/v1/operations/:id/cancel", Operator, operations.cancel},

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"net/http"
@@ -18,8 +19,10 @@ import (
 type newOperation struct {
 	Verb   parkade.Verb `json:"verb"`
 	Select struct {
-		IDs    []string          `json:"ids"`
-		Filter map[string]string `json:"filter"`
+		IDs       []string          `json:"ids"`
+		Filter    map[string]string `json:"filter"`
+		Operation string            `json:"operation"`
+		Outcomes  []parkade.Outcome `json:"outcomes"`
 	} `json:"select"`
 	Expect *struct {
 		Count int64  `json:"count"`
@@ -61,11 +64,19 @@ func (n newOperation) check() error {
 	if _, err := parseDelay(n.Delay); err != nil {
 		return err
 	}
+	ways := 0
+	for _, given := range []bool{len(n.Select.IDs) > 0, len(n.Select.Filter) > 0, n.Select.Operation != ""} {
+		if given {
+			ways++
+		}
+	}
 	switch {
-	case len(n.Select.IDs) > 0 && len(n.Select.Filter) > 0:
-		return invalid("select", "Select messages by ids or by a filter: which of them is meant?")
-	case len(n.Select.IDs) == 0 && len(n.Select.Filter) == 0:
-		return invalid("select", "Select messages by ids, or by a filter that isn't empty.")
+	case ways > 1:
+		return invalid("select", "Select messages by ids, by a filter or by an operation: which of them is meant?")
+	case ways == 0:
+		return invalid("select", "Select messages by ids, by a filter that isn't empty, or by an operation.")
+	case (n.Select.Operation != "") != (len(n.Select.Outcomes) > 0):
+		return invalid("select.outcomes", "Of an operation those with some outcomes are selected: say the operation and the outcomes.")
 	case len(n.Select.IDs) > maxIDs:
 		return invalid("select.ids", "At most %d ids are possible; select more by a filter.", maxIDs)
 	case n.Rate != nil && !(*n.Rate >= 0 && *n.Rate <= maxRate):
@@ -91,7 +102,18 @@ func parseDelay(s string) (time.Duration, error) {
 }
 
 // set returns the messages that n selects: ids, or a filter.
-func (n newOperation) set() ([]parkade.MessageID, *parkade.Filter, error) {
+func (h apiOperations) set(ctx context.Context, n newOperation) ([]parkade.MessageID, *parkade.Filter, error) {
+	if n.Select.Operation != "" {
+		id, err := parkade.ParseID(n.Select.Operation, "select.operation")
+		if err != nil {
+			return nil, nil, err
+		}
+		ids, err := h.Store.Failed(ctx, parkade.OperationID(id), n.Select.Outcomes)
+		if err == nil && len(ids) == 0 {
+			err = parkade.Errorf(parkade.Conflict, "No message of operation #%d ended like that. Nothing was changed.", id)
+		}
+		return ids, nil, err
+	}
 	if len(n.Select.Filter) > 0 {
 		f, err := n.filter()
 		return nil, &f, err
@@ -182,7 +204,7 @@ func (h apiOperations) created(c echo.Context, o parkade.Operation) error {
 // draft works out the operation that n asks for, and what a dry run says of it.
 func (h apiOperations) draft(c echo.Context, n newOperation) (store.NewOperation, jsonPlan, error) {
 	ctx := c.Request().Context()
-	ids, filter, err := n.set()
+	ids, filter, err := h.set(ctx, n)
 	if err != nil {
 		return store.NewOperation{}, jsonPlan{}, err
 	}
@@ -210,7 +232,7 @@ func (h apiOperations) draft(c echo.Context, n newOperation) (store.NewOperation
 	if err != nil || n.DryRun {
 		return out, toJSONPlan(plan), err
 	}
-	if missing := len(ids) - len(plan.Items); filter == nil && missing > 0 {
+	if missing := len(ids) - len(plan.Items); len(n.Select.IDs) > 0 && missing > 0 {
 		return out, jsonPlan{}, parkade.Errorf(parkade.NotFound, "%d of the selected messages are no longer here. Nothing was changed.", missing)
 	}
 	if plan.Send == 0 {

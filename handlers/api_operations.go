@@ -34,6 +34,7 @@ type jsonOperation struct {
 	DueAt     *time.Time                `json:"due_at,omitempty"`
 	StartedAt *time.Time                `json:"started_at,omitempty"`
 	EndedAt   *time.Time                `json:"ended_at,omitempty"`
+	Dismissed *time.Time                `json:"dismissed_at,omitempty"`
 }
 
 // jsonWait is why an operation that is at work doesn't get on now.
@@ -63,6 +64,7 @@ func toJSONOperation(o parkade.Operation) jsonOperation {
 		ID: jsonID(o.ID), Verb: o.Verb, State: o.State, Why: o.Why, By: o.By, Reason: o.Reason, Filter: o.Filter,
 		Target: o.Target, Rate: o.Rate, Total: o.Total, Skipped: o.Skipped, Left: o.Left, Counts: counts, CameBack: o.CameBack,
 		CreatedAt: o.CreatedAt.UTC(), DueAt: jsonTime(o.DueAt), StartedAt: jsonTime(o.StartedAt), EndedAt: jsonTime(o.EndedAt),
+		Dismissed: jsonTime(o.Dismissed),
 	}
 }
 
@@ -112,9 +114,10 @@ func (h apiOperations) answer(c echo.Context, status int, id parkade.OperationID
 	return c.JSON(status, h.toJSON(o))
 }
 
-func (h apiOperations) pause(c echo.Context) error  { return h.steer(c, h.Store.Pause) }
-func (h apiOperations) resume(c echo.Context) error { return h.steer(c, h.Store.Resume) }
-func (h apiOperations) cancel(c echo.Context) error { return h.steer(c, h.Store.Cancel) }
+func (h apiOperations) pause(c echo.Context) error   { return h.steer(c, h.Store.Pause) }
+func (h apiOperations) resume(c echo.Context) error  { return h.steer(c, h.Store.Resume) }
+func (h apiOperations) cancel(c echo.Context) error  { return h.steer(c, h.Store.Cancel) }
+func (h apiOperations) dismiss(c echo.Context) error { return h.steer(c, h.Store.Dismiss) }
 
 func (h apiOperations) steer(c echo.Context, to func(context.Context, parkade.OperationID, string) error) error {
 	n, err := pathID(c)

@@ -40,7 +40,7 @@ func (h decisions) do(c echo.Context) error {
 		return err
 	}
 	count, hash := c.FormValue("count"), c.FormValue("hash")
-	text, _ := json.Marshal([]any{h.verb, s.IDs, s.Filter, s.with, s.why, count, hash, c.FormValue("delay")}) // plain values
+	text, _ := json.Marshal([]any{h.verb, s.IDs, s.Filter, s.Retry, s.outcomes, s.with, s.why, count, hash, c.FormValue("delay")}) // plain values
 	request := sha256.Sum256(text)
 	op, repeated, err := h.Store.Repeated(ctx, s.key, request)
 	if err == nil && !repeated {
@@ -83,7 +83,11 @@ func (h decisions) set(ctx context.Context, s chosen) (store.NewOperation, []par
 	if s.filter != nil {
 		return n, nil, nil
 	}
-	all, _, err := h.Store.Selection(ctx, s.IDs)
+	ids, err := picked(ctx, h.Deps, s)
+	if err != nil {
+		return n, nil, err
+	}
+	all, _, err := h.Store.Selection(ctx, ids)
 	var left []parkade.Message
 	for _, m := range all {
 		if h.takes(m.State, n.Accept) {
@@ -126,6 +130,13 @@ func (h decisions) show(c echo.Context, s chosen, status int, problem error) err
 		WithDoubt: slices.Contains(s.with, parkade.InDoubt), Reason: s.why, Key: s.key,
 	}
 	form.Path = "/messages"
+	if s.Retry != 0 {
+		o, err := h.Store.Operation(ctx, s.Retry)
+		if err != nil {
+			return err
+		}
+		form.Failures = failures(o, s.outcomes)
+	}
 	if h.verb == parkade.Resolve {
 		form.Kept = h.Config().Retention.Closed
 	}

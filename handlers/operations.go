@@ -17,12 +17,16 @@ func (h operationPages) list(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := h.Store.Operations(c.Request().Context(), parkade.OperationID(before), defaultLimit+1)
+	list, everything := h.Store.Undismissed, c.QueryParam("dismissed") == "yes"
+	if everything {
+		list = h.Store.Operations
+	}
+	all, err := list(c.Request().Context(), parkade.OperationID(before), defaultLimit+1)
 	if err != nil {
 		return err
 	}
 	return render(c, http.StatusOK, views.OperationsPage(views.Operations{
-		Shell: shell(c, h.Deps), Items: all[:min(len(all), defaultLimit)], More: len(all) > defaultLimit, Before: parkade.OperationID(before),
+		Shell: shell(c, h.Deps), Items: all[:min(len(all), defaultLimit)], More: len(all) > defaultLimit, Before: parkade.OperationID(before), Everything: everything,
 	}))
 }
 
@@ -156,6 +160,18 @@ func (h operationPages) cameBack(ctx context.Context, o parkade.Operation) ([]vi
 func (h operationPages) pause(c echo.Context) error  { return h.steer(c, h.Store.Pause) }
 func (h operationPages) resume(c echo.Context) error { return h.steer(c, h.Store.Resume) }
 func (h operationPages) cancel(c echo.Context) error { return h.steer(c, h.Store.Cancel) }
+
+// dismiss puts an operation out of sight, and leads to what is left.
+func (h operationPages) dismiss(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	if err := h.Store.Dismiss(c.Request().Context(), parkade.OperationID(id), actor(c)); err != nil {
+		return err
+	}
+	return goTo(c, at(c, "/operations", nil))
+}
 
 // steer changes the course of an operation and shows it.
 func (h operationPages) steer(c echo.Context, to func(context.Context, parkade.OperationID, string) error) error {

@@ -29,7 +29,7 @@ func (h overviewPage) show(c echo.Context) error {
 			o.Queues = append(o.Queues, r)
 		}
 	}
-	if o.Operations, err = h.Store.Operations(ctx, 0, few); err != nil {
+	if o.Operations, err = h.Store.Undismissed(ctx, 0, few); err != nil {
 		return err
 	}
 	if o.Actions, err = h.Store.Actions(ctx, store.ActionFilter{}, 0, few+2); err != nil {

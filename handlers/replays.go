@@ -36,7 +36,10 @@ type replayAsked struct {
 // ask shows what a replay would do, as a page or as a sheet.
 func (h replays) ask(c echo.Context) error {
 	r, err := readReplay(c)
-	if err != nil && len(r.IDs) == 0 && r.filter == nil {
+	if err == nil {
+		err = h.likeBefore(c.Request().Context(), &r)
+	}
+	if err != nil && len(r.IDs) == 0 && r.filter == nil && r.Retry == 0 {
 		return err
 	}
 	return h.show(c, r, http.StatusOK, err)
@@ -47,7 +50,7 @@ func (h replays) create(c echo.Context) error {
 	ctx := c.Request().Context()
 	r, err := readReplay(c)
 	if err != nil {
-		if len(r.IDs) == 0 && r.filter == nil {
+		if len(r.IDs) == 0 && r.filter == nil && r.Retry == 0 {
 			return err
 		}
 		return h.show(c, r, http.StatusUnprocessableEntity, err)
@@ -98,7 +101,32 @@ func (h replays) run(ctx context.Context, c echo.Context, r replayAsked, hash [3
 }
 
 func (h replays) plan(ctx context.Context, r replayAsked, target parkade.Target) (replay.Plan, error) {
-	return h.Planner.Plan(ctx, replay.Request{IDs: r.IDs, Filter: r.filter, Accept: r.with, Target: target})
+	ids, err := picked(ctx, h.Deps, r.chosen)
+	if err != nil {
+		return replay.Plan{}, err
+	}
+	return h.Planner.Plan(ctx, replay.Request{IDs: ids, Filter: r.filter, Accept: r.with, Target: target})
+}
+
+// likeBefore has a retry go where the operation went, until somebody chooses.
+func (h replays) likeBefore(ctx context.Context, r *replayAsked) error {
+	if r.Retry == 0 || r.to != "" {
+		return nil
+	}
+	o, err := h.Store.Operation(ctx, r.Retry)
+	if err != nil {
+		return err
+	}
+	t := o.Target
+	switch {
+	case t.To == parkade.ToExchange && (t.Exchange != "" || t.RoutingKey != ""):
+		r.to, r.exchange, r.routingKey = "custom", t.Exchange, t.RoutingKey
+	case t.To == parkade.ToQueue && t.Queue != "":
+		r.to, r.routingKey = "custom", t.Queue
+	default:
+		r.to = string(t.To)
+	}
+	return nil
 }
 
 // show draws the form with everything that was typed, and with what went wrong.
@@ -134,7 +162,13 @@ func (h replays) show(c echo.Context, r replayAsked, status int, problem error) 
 		})
 	}
 	form.Options, form.To = options(plan, form.To)
-	if r.filter == nil {
+	if r.Retry != 0 {
+		o, err := h.Store.Operation(ctx, r.Retry)
+		if err != nil {
+			return err
+		}
+		form.Failures = failures(o, r.outcomes)
+	} else if r.filter == nil {
 		if form.Doubt, form.Again, err = h.ticked(ctx, r.IDs); err != nil {
 			return err
 		}
@@ -261,7 +295,7 @@ func (r replayAsked) perSecond() (float64, error) {
 
 // hash is of what is asked for, so that a key belongs to one request.
 func (r replayAsked) hash() [32]byte {
-	text, _ := json.Marshal([]any{"replay", r.IDs, r.Filter, r.with, r.to, r.exchange, r.routingKey, r.rate, r.delay, r.why, r.seen}) // plain values
+	text, _ := json.Marshal([]any{"replay", r.IDs, r.Filter, r.Retry, r.outcomes, r.with, r.to, r.exchange, r.routingKey, r.rate, r.delay, r.why, r.seen}) // plain values
 	return sha256.Sum256(text)
 }
 

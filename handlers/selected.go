@@ -17,10 +17,11 @@ import (
 type chosen struct {
 	views.Selection
 
-	filter *parkade.Filter // nil: the ids
-	with   []parkade.State // states that were ticked besides the verb's own
-	why    string
-	key    string // of the operation that is made from it
+	filter   *parkade.Filter   // nil: the ids, or what failed in the operation Retry
+	outcomes []parkade.Outcome // of Retry
+	with     []parkade.State   // states that were ticked besides the verb's own
+	why      string
+	key      string // of the operation that is made from it
 }
 
 // choose reads a form, from the query or from the body of a request.
@@ -41,6 +42,9 @@ func choose(c echo.Context) (chosen, error) {
 		if s := parkade.State(state); s == parkade.InDoubt || s == parkade.Replayed || s == parkade.Resolved {
 			out.with = append(out.with, s)
 		}
+	}
+	if form.Has("retry") {
+		return out, out.readRetry(form.Get("retry"), form["outcome"])
 	}
 	if form.Has("filter") {
 		return out, out.readFilter(form.Get("filter"))

@@ -15,6 +15,8 @@ func watchRoutes(d Deps) []Route {
 		{get, "/", Viewer, overview.show},
 		{get, "/operations", Viewer, operations.list},
 		{get, "/operations/:id", Viewer, operations.one},
+		{get, "/operations/:id/replays.csv", Viewer, operations.csv},
+		{post, "/operations/:id/dismiss", Operator, operations.dismiss},
 		{post, "/operations/:id/pause", Operator, operations.pause},
 		{post, "/operations/:id/resume", Operator, operations.resume},
 		{get, "/operations/:id/cancel", Viewer, operations.askCancel},

@@ -14,9 +14,10 @@ import (
 type Operations struct {
 	Shell
 
-	Items  []parkade.Operation
-	Before parkade.OperationID // the cursor of this page; 0 is the newest
-	More   bool
+	Items      []parkade.Operation
+	Before     parkade.OperationID // the cursor of this page; 0 is the newest
+	More       bool
+	Everything bool // also those that were dismissed
 }
 
 // verbWord says what an operation does.

@@ -37,7 +37,9 @@ type Selection struct {
 	Sheet    bool // it is shown above another page
 	IDs      []parkade.MessageID
 	Filtered bool
-	Filter   string // as a query
+	Filter   string              // as a query
+	Retry    parkade.OperationID // those that failed in it; 0: not of an operation
+	Failures []Ending           // of Retry
 	Selected int64
 }
 
@@ -70,6 +72,8 @@ type Option struct {
 // back is where somebody goes who does nothing.
 func (s Selection) back() string {
 	switch {
+	case s.Retry != 0:
+		return operationPath(s.Retry)
 	case s.Filtered && s.Filter != "":
 		return "/messages?" + s.Filter
 	case len(s.IDs) == 1:
