@@ -53,6 +53,7 @@ func started(t *testing.T) context.Context {
 		} {
 			options = append(options, chromedp.Flag(flag, true))
 		}
+		options = append(options, chromedp.Flag("host-resolver-rules", "MAP stranger.example 127.0.0.1"))
 		chromium.ctx, _ = chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(options...))
 		chromium.err = chromedp.Do(chromium.ctx)
 	})

@@ -35,16 +35,21 @@ func (b *tab) size(width int64, dark bool) {
 	}
 }
 
-// accessible fails the test for whatever axe finds on the page as it is now.
-func (b *tab) accessible(page string) {
+// accessible fails the test for whatever axe finds on the page as it is now. In the
+// dark only colours are looked at again.
+func (b *tab) accessible(page string, dark bool) {
 	b.t.Helper()
 	if !eval[bool](b, `"axe" in window`) {
 		eval[bool](b, axe+`; true`)
 	}
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
+	rules := `["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`
+	if dark {
+		rules = `["color-contrast", "link-in-text-block"]`
+	}
 	found, err := chromedp.Run(ctx, chromedp.Evaluate[string](`axe.run(document, {
-		runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], resultTypes: ["violations"],
+		runOnly: `+rules+`, resultTypes: ["violations"], preload: false,
 	}).then((r) => JSON.stringify(r.violations))`, chromedp.EvalAwaitPromise))
 	if err != nil {
 		b.t.Fatalf("axe on %s: %v", page, err)

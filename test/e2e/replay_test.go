@@ -44,7 +44,7 @@ func TestAFailedMessageIsFoundAndReplayed(t *testing.T) {
 			b.lacks("o-4712")
 			b.press("Rejected in " + work)
 			b.arrives("/messages/")
-			b.sees("12345678901234567890", "Zoë ✓", "berlin", "cart-7731", "rejected", "OrderPlaced")
+			b.sees("12345678901234567890", "Zoë ✓", "berlin", "cart-7731", "OrderPlaced", work+" rejected 1")
 
 			b.press("Replay 1 → " + work + "…")
 			b.sees("Before anything is sent", "1 from "+parking, "x-death")

@@ -53,12 +53,23 @@ func (s scene) run() {
 func (s scene) fail(t *testing.T, key string, orders ...amqp.Publishing) {
 	t.Helper()
 	brokertest.Publish(t, s.amqp, "orders", key, orders...)
-	ch := brokertest.Channel(t, s.amqp)
-	deliveries, err := ch.Consume(work, "", false, false, false, false, nil)
+	s.failAgain(t, len(orders))
+}
+
+// failAgain has the consumer reject what lies in its queue already.
+func (s scene) failAgain(t *testing.T, n int) {
+	t.Helper()
+	reject(t, s.amqp, work, n)
+}
+
+func reject(t *testing.T, amqpURL, queue string, n int) {
+	t.Helper()
+	ch := brokertest.Channel(t, amqpURL)
+	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range orders {
+	for range n {
 		d := <-deliveries
 		if err := d.Nack(false, false); err != nil {
 			t.Fatal(err)

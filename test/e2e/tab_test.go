@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // patience is how long something may take to show before a test gives up.
@@ -91,7 +93,7 @@ func (b *tab) arrives(path string) {
 const spot = `((text) => {
 	const words = (s) => s.replace(/\s+/g, " ").trim()
 	const all = [...document.querySelectorAll("button, a, summary, label, input[type=checkbox]")]
-		.filter((e) => e.checkVisibility() && words(e.innerText || e.ariaLabel || "").includes(text))
+		.filter((e) => e.checkVisibility() && words(e.innerText + " " + (e.ariaLabel ?? "")).includes(text))
 	const it = all.at(-1)
 	if (!it) return null
 	it.scrollIntoView({block: "center"})
@@ -138,10 +140,22 @@ func (b *tab) press(what string) {
 	b.do("press "+what, chromedp.MouseClickXY(at.X, at.Y))
 }
 
-// types sends keys, as letters or by the names of package kb.
-func (b *tab) types(keys string, options ...chromedp.KeyOption) {
+// types presses keys, as letters or by the names of package kb. As on a real
+// keyboard, nothing is written where the page has taken the key for itself.
+func (b *tab) types(keys string) {
 	b.t.Helper()
-	b.do("type "+keys, chromedp.KeyEvent(keys, options...))
+	for _, r := range keys {
+		events := kb.Encode(r)
+		down, up := events[0], events[len(events)-1]
+		if len(events) == 3 {
+			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+		}
+		for _, e := range []*input.DispatchKeyEventParams{down, up} {
+			if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, *e); err != nil {
+				b.t.Fatalf("press the key %q: %v", r, err)
+			}
+		}
+	}
 }
 
 // fill types into the visible field with this label.
