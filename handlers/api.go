@@ -25,6 +25,10 @@ func apiRoutes(d Deps) []Route {
 		{get, "/api/v1/messages", Viewer, messages.list},
 		{get, "/api/v1/messages/:id", Viewer, messages.one},
 		{get, "/api/v1/messages/:id/body", Viewer, messages.body},
+		{get, "/api/v1/messages/:id/versions", Viewer, messages.versions},
+		{post, "/api/v1/messages/:id/versions", Operator, messages.save},
+		{get, "/api/v1/messages/:id/versions/:version", Viewer, messages.version},
+		{get, "/api/v1/messages/:id/versions/:version/body", Viewer, messages.versionBody},
 		{post, "/api/v1/messages/:id/preview", Viewer, messages.preview},
 		{post, "/api/v1/messages/:id/decide", Operator, messages.decide},
 		{get, "/api/v1/operations", Viewer, operations.list},
@@ -67,6 +71,11 @@ func readJSON(c echo.Context, into any, needed bool) error {
 	if err != nil || kind != echo.MIMEApplicationJSON {
 		return parkade.Errorf(parkade.Invalid, "The request must be JSON: send Content-Type: application/json.")
 	}
+	return strictJSON(body, into)
+}
+
+// strictJSON reads one JSON value that has nothing but what into can take.
+func strictJSON(body []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {

@@ -33,7 +33,9 @@ type newOperation struct {
 	Rate    *float64        `json:"rate"`
 	Reason  string          `json:"reason"`
 	DryRun  bool            `json:"dry_run"`
-	Edit    any             `json:"edit"`
+	Seen    int64           `json:"seen"`
+	Version *int64          `json:"version"`
+	Edit    *jsonEdit       `json:"edit"`
 	Canary  any             `json:"canary"`
 	Delay   string          `json:"delay"`
 }
@@ -46,22 +48,19 @@ const (
 	maxRate   = 1e6
 )
 
-func noEdits() error {
-	return parkade.Errorf(parkade.Invalid, "This version can't edit messages yet: leave edit out.").At("edit")
-}
-
 // check refuses what can't be meant, and what this version can't do yet.
 func (n newOperation) check() error {
 	invalid := func(field, format string, args ...any) error {
 		return parkade.Errorf(parkade.Invalid, format, args...).At(field)
 	}
 	switch {
-	case n.Edit != nil:
-		return noEdits()
 	case n.Canary != nil:
 		return invalid("canary", "This version has no canaries yet: leave canary out.")
 	}
 	if _, err := parseDelay(n.Delay); err != nil {
+		return err
+	}
+	if err := n.checkOne(); err != nil {
 		return err
 	}
 	ways := 0
@@ -226,6 +225,10 @@ func (h apiOperations) draft(c echo.Context, n newOperation) (store.NewOperation
 		return out, jsonPlan{DryRun: true, Verb: n.Verb, Count: e.Count, Hash: e.Hash, Skips: []jsonSkip{}, Groups: []jsonGroup{}}, err
 	}
 	if out.Target, err = n.Target.parse(); err != nil {
+		return out, jsonPlan{}, err
+	}
+	if n.one() {
+		err := h.exactly(ctx, n, ids[0], &out)
 		return out, jsonPlan{}, err
 	}
 	plan, err := h.Planner.Plan(ctx, replay.Request{IDs: ids, Filter: filter, Accept: n.Include, Target: out.Target})

@@ -13,9 +13,10 @@ import (
 // jsonHeader is a header with its AMQP type. What JSON can't hold exactly is a
 // string, as api/openapi.yaml says for each type.
 type jsonHeader struct {
-	Name  string `json:"name"`
-	Type  string `json:"type"`
-	Value any    `json:"value"`
+	Name       string `json:"name"`
+	NameBase64 string `json:"name_base64,omitempty"` // where the name isn't UTF-8
+	Type       string `json:"type"`
+	Value      any    `json:"value"`
 }
 
 type jsonItem struct {
@@ -30,7 +31,11 @@ type jsonBytes struct {
 func jsonHeaders(t parkade.Table) []jsonHeader {
 	return each(t, func(f parkade.Field) jsonHeader {
 		i := typed(f.Value)
-		return jsonHeader{f.Name, i.Type, i.Value}
+		h := jsonHeader{Name: f.Name, Type: i.Type, Value: i.Value}
+		if !utf8.ValidString(f.Name) {
+			h.NameBase64 = base64.StdEncoding.EncodeToString([]byte(f.Name))
+		}
+		return h
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"parkade"
-	"parkade/replay"
 	"parkade/store"
 )
 
@@ -26,6 +25,8 @@ type jsonMessage struct {
 	Queue         string          `json:"queue"`
 	State         parkade.State   `json:"state"`
 	Version       int64           `json:"version"`
+	Sends         int64           `json:"sends"`
+	Wrapper       parkade.Wrapper `json:"wrapper,omitempty"`
 	Exchange      string          `json:"exchange"`
 	RoutingKey    string          `json:"routing_key"`
 	MessageID     string          `json:"message_id"`
@@ -58,7 +59,8 @@ type jsonMessage struct {
 
 func toJSONMessage(m parkade.Message) jsonMessage {
 	return jsonMessage{
-		ID: jsonID(m.ID), Broker: m.Queue.Broker, Vhost: m.Queue.Vhost, Queue: m.Queue.Name, State: m.State, Version: m.Version,
+		ID: jsonID(m.ID), Broker: m.Queue.Broker, Vhost: m.Queue.Vhost, Queue: m.Queue.Name, State: m.State,
+		Version: m.Version, Sends: m.Sends(), Wrapper: m.Wrapper,
 		Exchange: m.Exchange, RoutingKey: m.RoutingKey, MessageID: m.MessageID, CorrelationID: m.CorrelationID,
 		Type: m.Type, ContentType: m.ContentType, Origin: m.Origin, Reason: m.Reason, Exception: m.Exception,
 		Attempts: m.Attempts.Count, AttemptsFrom: m.Attempts.From, Size: m.Size, SHA256: hex.EncodeToString(m.BodyHash[:]),
@@ -178,8 +180,7 @@ func (h apiMessages) one(c echo.Context) error {
 	})
 }
 
-// body answers the bytes that arrived. They come from strangers, so browsers are
-// told to save them and to run nothing.
+// body answers the bytes that arrived.
 func (h apiMessages) body(c echo.Context) error {
 	id, err := pathID(c)
 	if err != nil {
@@ -189,81 +190,19 @@ func (h apiMessages) body(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	return h.download(c, body, jsonID(id))
+}
+
+// download answers a body under a name. It comes from strangers, so browsers are
+// told to save it and to run nothing.
+func (h apiMessages) download(c echo.Context, body []byte, name string) error {
 	header := c.Response().Header()
-	header.Set(echo.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="message-%d.bin"`, id))
+	header.Set(echo.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="message-%s.bin"`, name))
 	header.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'; frame-ancestors 'none'")
 	// A large body over a slow line takes longer than other answers may.
-	err = http.NewResponseController(c.Response()).SetWriteDeadline(h.Now().Add(time.Hour))
+	err := http.NewResponseController(c.Response()).SetWriteDeadline(h.Now().Add(time.Hour))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	return c.Blob(http.StatusOK, echo.MIMEOctetStream, body)
-}
-
-type jsonPublish struct {
-	Exchange   string             `json:"exchange"`
-	RoutingKey string             `json:"routing_key"`
-	Properties parkade.Properties `json:"properties"`
-	Headers    []jsonHeader       `json:"headers"`
-}
-
-type jsonPreview struct {
-	Message    string          `json:"message"`
-	Version    int64           `json:"version"`
-	Choices    []jsonChoice    `json:"choices"`
-	Publish    *jsonPublish    `json:"publish"`
-	Treatments []jsonTreatment `json:"treatments"`
-	BodySize   int64           `json:"body_size"`
-	Problem    string          `json:"problem"`
-}
-
-// stampLater stands where a replay's own id will be.
-const stampLater = "(made when it is sent)"
-
-func (h apiMessages) preview(c echo.Context) error {
-	ctx := c.Request().Context()
-	n, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	var draft struct {
-		Target jsonTarget `json:"target"`
-		Edit   any        `json:"edit"`
-	}
-	if err := readJSON(c, &draft, false); err != nil {
-		return err
-	}
-	if draft.Edit != nil {
-		return noEdits()
-	}
-	target, err := draft.Target.parse()
-	if err != nil {
-		return err
-	}
-	id := parkade.MessageID(n)
-	m, content, err := arrived(ctx, h.Deps, id)
-	if err != nil {
-		return err
-	}
-	plan, err := h.Planner.Plan(ctx, replay.Request{
-		IDs: []parkade.MessageID{id}, Target: target, Accept: []parkade.State{parkade.InDoubt, parkade.Replayed},
-	})
-	if err != nil {
-		return err
-	}
-	out := jsonPreview{Message: jsonID(id), Version: m.Version, BodySize: m.Size, Choices: []jsonChoice{}, Treatments: []jsonTreatment{}}
-	if len(plan.Items) > 0 {
-		out.Problem = plan.Items[0].Skip
-	}
-	for _, g := range plan.Groups {
-		out.Choices = each(g.Choices, toJSONChoice)
-		out.Treatments = each(g.Treatments, toJSONTreatment)
-		if g.Chosen == nil {
-			continue
-		}
-		exchange, key := g.Chosen.Target.Address()
-		sent, _ := parkade.Prepare(content, exchange, key, plan.Policy, parkade.Stamp{ID: stampLater, Attempt: int32(m.Replays + 1)}) //nolint:gosec // nobody replays that often
-		out.Publish = &jsonPublish{exchange, key, sent.Properties, jsonHeaders(sent.Headers)}
-	}
-	return c.JSON(http.StatusOK, out)
 }

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"encoding/hex"
 	"net/http"
 	"strconv"
 	"time"
@@ -145,6 +146,7 @@ type jsonReplay struct {
 	ReturnedAs string          `json:"returned_as,omitempty"`
 	SentAt     time.Time       `json:"sent_at"`
 	EndedAt    *time.Time      `json:"ended_at,omitempty"`
+	SHA256     string          `json:"sha256"`
 	DecidedBy  string          `json:"decided_by,omitempty"`
 	DecidedAs  string          `json:"decided_as,omitempty"`
 }
@@ -152,7 +154,7 @@ type jsonReplay struct {
 func toJSONReplay(r parkade.ReplayRecord) jsonReplay {
 	return jsonReplay{
 		jsonID(r.ID), jsonID(r.Operation), jsonID(r.Message), r.Version, r.Stamp, r.Exchange, r.RoutingKey, r.Outcome, r.Why,
-		r.CameBack, jsonID(r.ReturnedAs), r.SentAt.UTC(), jsonTime(r.EndedAt), r.DecidedBy, r.DecidedAs,
+		r.CameBack, jsonID(r.ReturnedAs), r.SentAt.UTC(), jsonTime(r.EndedAt), hex.EncodeToString(r.SentHash[:]), r.DecidedBy, r.DecidedAs,
 	}
 }
 

@@ -124,7 +124,37 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 		{"previewReplay", "POST", "/messages/3/preview", `{"target": {"to": "queue", "queue": "orders.work"}}`, 200},
 		{"previewReplay", "POST", "/messages/4/preview", `{}`, 200},
 		{"previewReplay", "POST", "/messages/1/preview", `{"target": {"to": "queue", "queue": "nowhere"}}`, 200},
-		{"previewReplay", "POST", "/messages/1/preview", `{"edit": {}}`, 422},
+		{"previewReplay", "POST", "/messages/1/preview", `{"seen": 1, "version": 1}`, 200},
+		{"previewReplay", "POST", "/messages/1/preview", `{"seen": 1, "edit": {"body": "{\"a\": 1}", "properties": {"priority": 3, "type": null}, "headers": [{"name": "n", "type": "int64", "value": "1"}]}}`, 200},
+		{"previewReplay", "POST", "/messages/1/preview", `{"edit": {}, "version": 1}`, 422},
+		{"previewReplay", "POST", "/messages/1/preview", `{"seen": 7}`, 409},
+		{"previewReplay", "POST", "/messages/1/preview", `{"version": 7}`, 404},
+		{"previewReplay", "POST", "/messages/1/preview", `{"edit": {"base": 0}}`, 422},
+		{"previewReplay", "POST", "/messages/99/preview", `{"edit": {}}`, 404},
+		{"listVersions", "GET", "/messages/5/versions", "", 200},
+		{"listVersions", "GET", "/messages/99/versions", "", 404},
+		{"saveEdit", "POST", "/messages/5/versions", `{"edit": {"body": "x"}}`, 422},
+		{"saveEdit", "POST", "/messages/5/versions", `{"seen": 2, "edit": {"body": "x"}}`, 409},
+		{"saveEdit", "POST", "/messages/5/versions", `{"seen": 1, "edit": {"body_base64": "AP8=", "exchange": "orders", "note": "why"}}`, 201},
+		{"saveEdit", "POST", "/messages/5/versions", `{"seen": 1, "edit": {"body": "other"}}`, 409},
+		{"saveEdit", "POST", "/messages/99/versions", `{"seen": 1, "edit": {}}`, 404},
+		{"listVersions", "GET", "/messages/5/versions", "", 200},
+		{"getVersion", "GET", "/messages/5/versions/2", "", 200},
+		{"getVersion", "GET", "/messages/5/versions/1", "", 200},
+		{"getVersion", "GET", "/messages/5/versions/0", "", 404},
+		{"getVersion", "GET", "/messages/5/versions/x", "", 422},
+		{"getVersionBody", "GET", "/messages/5/versions/2/body", "", 200},
+		{"getVersionBody", "GET", "/messages/5/versions/3/body", "", 404},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "edit": {"body": "x"}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1", "5"]}, "seen": 1, "edit": {"body": "x"}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "discard", "select": {"ids": ["1"]}, "seen": 1, "edit": {"body": "x"}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "seen": 1, "version": 1, "edit": {}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "seen": 1, "version": 1, "dry_run": true}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "seen": 1}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "seen": 1, "edit": {"properties": {"size": 1}}}`, 422},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "seen": 2, "edit": {"body": "x"}}`, 409},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "seen": 1, "edit": {"body": "x"}, "expect": {"count": 1, "hash": "other"}}`, 409},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["4"]}, "seen": 1, "edit": {"body": "x"}}`, 409},
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "dry_run": true}`, 200},
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"filter": {"queue": "orders.parking"}}, "dry_run": true}`, 200},
 		{"createOperation", "POST", "/operations", `{"verb": "discard", "select": {"filter": {"state": "parked"}}, "dry_run": true}`, 200},
@@ -227,7 +257,7 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 	}
 	for _, r := range handlers.Routes(handlers.Deps{}) {
 		path, ours := strings.CutPrefix(r.Path, "/api/v1")
-		item := doc.Paths.Value(strings.ReplaceAll(path, ":id", "{id}"))
+		item := doc.Paths.Value(strings.NewReplacer(":id", "{id}", ":version", "{version}").Replace(path))
 		if ours && path != "/openapi.yaml" && (item == nil || item.GetOperation(r.Method) == nil) {
 			t.Errorf("%s %s isn't described", r.Method, r.Path)
 		}

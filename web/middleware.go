@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -21,8 +22,20 @@ import (
 // on these pages.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-// maxRequest bounds the body of a request, in bytes.
-const maxRequest = 4 << 20
+// The bounds of the body of a request, in bytes.
+const (
+	maxRequest = 4 << 20
+	maxEdit    = 64 << 20 // where it may hold the edited body of a message, whose bytes a form writes as three
+)
+
+// requestLimit is how long the body of a request may be.
+func requestLimit(url string) int64 {
+	switch path.Base(url) {
+	case "edit", "preview", "versions", "operations":
+		return maxEdit
+	}
+	return maxRequest
+}
 
 // secure sets the headers that every answer has.
 func secure(next echo.HandlerFunc) echo.HandlerFunc {
@@ -35,7 +48,7 @@ func secure(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set(echo.HeaderCacheControl, "no-store") // what holds payloads stays out of caches
-		c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, maxRequest)
+		c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, requestLimit(c.Request().URL.Path))
 		return next(c)
 	}
 }
