@@ -106,13 +106,12 @@ func AttemptHeaders() []string {
 
 // AttemptsOf counts the attempts of a message: by its attempt header, else by
 // the deaths in the failed queue, else by the queue's delivery count.
-func AttemptsOf(headers Table) Attempts {
+func AttemptsOf(headers Table, deaths []Death) Attempts {
 	for _, name := range AttemptHeaders() {
 		if n, ok := headers.Int(name); ok {
 			return Attempts{n, name}
 		}
 	}
-	deaths := Deaths(headers)
 	if failed, ok := Failure(deaths); ok {
 		var n int64
 		for _, d := range deaths {

@@ -92,7 +92,7 @@ func TestAttemptsAreCountedByTheBestHeader(t *testing.T) {
 		{"the queue's count", headers(parkade.DeliveryCount, int64(3)), parkade.Attempts{Count: 3, From: parkade.DeliveryCount}},
 		{"deaths that are no failures", headers("x-death", deaths[:1]).With(parkade.DeliveryCount, int64(3)), parkade.Attempts{Count: 3, From: parkade.DeliveryCount}},
 	} {
-		if got := parkade.AttemptsOf(c.headers); got != c.want {
+		if got := parkade.AttemptsOf(c.headers, parkade.Deaths(c.headers)); got != c.want {
 			t.Errorf("%s: %+v", c.when, got)
 		}
 	}

@@ -36,24 +36,41 @@ const (
 	AcquiredCount = "x-acquired-count" // every return, 4.3 and later
 )
 
-// Fingerprint is the SHA-256 of all that stays the same when the same message
-// is delivered again: everything but the redelivered flag and the two headers
-// that the broker counts in.
-func (d Delivery) Fingerprint() ([32]byte, error) {
-	props, err := d.Properties.AppendBinary(nil)
+// Encoded is a delivery in bytes, and what it is known again by.
+type Encoded struct {
+	Properties []byte // see Properties.AppendBinary
+	Headers    []byte // see Table.AppendBinary
+	BodyHash   [32]byte
+
+	// Fingerprint is the SHA-256 of all that stays the same when the same message is
+	// delivered again: everything but the redelivered flag and the two headers that
+	// the broker counts in.
+	Fingerprint [32]byte
+}
+
+// Encode encodes and hashes d. Where that fails, BodyHash is right all the same.
+func (d Delivery) Encode() (Encoded, error) {
+	e := Encoded{BodyHash: sha256.Sum256(d.Body)}
+	both := make([]byte, 0, 512)
+	both, err := d.Properties.AppendBinary(both)
 	if err != nil {
-		return [32]byte{}, err
+		return e, err
 	}
-	headers, err := d.Headers.Without(DeliveryCount, AcquiredCount).AppendBinary(nil)
-	if err != nil {
-		return [32]byte{}, err
+	n := len(both)
+	if both, err = d.Headers.AppendBinary(both); err != nil {
+		return e, err
 	}
-	h := sha256.New()
-	for _, part := range [][]byte{[]byte(d.Exchange), []byte(d.RoutingKey), props, headers, d.Body} {
-		_ = binary.Write(h, binary.BigEndian, uint64(len(part)))
-		h.Write(part)
+	e.Properties, e.Headers = both[:n:n], both[n:]
+	same := e.Headers
+	if still := d.Headers.Without(DeliveryCount, AcquiredCount); len(still) < len(d.Headers) {
+		same, err = still.AppendBinary(nil)
 	}
-	return [32]byte(h.Sum(nil)), nil
+	b := make([]byte, 0, 1024)
+	for _, part := range [][]byte{[]byte(d.Exchange), []byte(d.RoutingKey), e.Properties, same, e.BodyHash[:]} {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(part))), part...)
+	}
+	e.Fingerprint = sha256.Sum256(b)
+	return e, err
 }
 
 // BrokerCount is how often the queue has handed this message out before, as far

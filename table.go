@@ -1,8 +1,8 @@
 package parkade
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 )
 
 // Table is an AMQP 0-9-1 field table, sorted by name, each name once: the client
@@ -118,7 +118,7 @@ func NewTable(fields ...Field) Table {
 }
 
 func (t Table) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(t, name, func(f Field, name string) int { return cmp.Compare(f.Name, name) })
+	return slices.BinarySearchFunc(t, name, func(f Field, name string) int { return strings.Compare(f.Name, name) })
 }
 
 // Get returns the value called name.

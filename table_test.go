@@ -218,11 +218,11 @@ func TestAFingerprintIgnoresOnlyWhatRedeliveryChanges(t *testing.T) {
 	hash := func(change func(*parkade.Delivery)) [32]byte {
 		d := base
 		change(&d)
-		fp, err := d.Fingerprint()
+		e, err := d.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fp
+		return e.Fingerprint
 	}
 	same := hash(func(*parkade.Delivery) {})
 	for name, change := range map[string]func(*parkade.Delivery){

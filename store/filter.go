@@ -40,7 +40,7 @@ func (s *Store) matching(f parkade.Filter, sources []parkade.SourceID) where {
 		w.and(`m.routing_key = ?`, f.RoutingKey)
 	}
 	if f.MessageID != "" {
-		w.and(`m.message_id = ? AND m.message_id <> ''`, f.MessageID)
+		w.and(`m.id IN (`+withMessageID+`)`, f.MessageID)
 	}
 	if f.Outcome != "" {
 		w.and(`m.last_outcome = ? AND m.last_outcome <> ''`, f.Outcome)
@@ -62,6 +62,10 @@ func (s *Store) matching(f parkade.Filter, sources []parkade.SourceID) where {
 	}
 	return w
 }
+
+// withMessageID goes by the index of message ids, block by block.
+const withMessageID = blocks + `
+	SELECT k.id FROM block CROSS JOIN message k ON k.id >> 14 = block.n AND k.message_id = ? AND k.message_id <> ''`
 
 // matchingAll is matching for a statement that reads the whole set in any order.
 func (s *Store) matchingAll(f parkade.Filter) where {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"strings"
@@ -15,9 +14,9 @@ import (
 type record struct {
 	parkade.Delivery
 
+	encoded parkade.Encoded
+
 	id          parkade.MessageID
-	fp          [32]byte
-	bodyHash    [32]byte
 	identified  bool
 	brokerCount int64
 	copyOf      parkade.MessageID
@@ -35,9 +34,7 @@ type record struct {
 	previous parkade.MessageID
 	round    int64
 
-	properties []byte
-	headers    []byte
-	raw        bool // in the fallback form
+	raw bool // in the fallback form
 }
 
 // newRecords encodes and hashes a batch on every core, before the transaction that
@@ -59,27 +56,21 @@ func newRecords(b parkade.Batch) []*record {
 
 // newRecord works out what a row says about a delivery.
 func newRecord(d parkade.Delivery, limit int64) *record {
+	deaths := parkade.Deaths(d.Headers)
 	r := &record{
-		Delivery: d, bodyHash: sha256.Sum256(d.Body), identified: d.Identified(), brokerCount: d.BrokerCount(),
-		messageID: parkade.Text(d.Properties.MessageID), exception: parkade.ExceptionOf(d.Headers), attempts: parkade.AttemptsOf(d.Headers),
+		Delivery: d, identified: d.Identified(), brokerCount: d.BrokerCount(),
+		messageID: parkade.Text(d.Properties.MessageID), exception: parkade.ExceptionOf(d.Headers),
+		reason: parkade.ReasonOf(deaths), attempts: parkade.AttemptsOf(d.Headers, deaths),
 	}
 	if n, ok := d.Headers.Int(parkade.DeliveryCount); ok && limit > 0 {
 		r.lastChance = n >= limit
 	}
-	deaths := parkade.Deaths(d.Headers)
-	r.reason = parkade.ReasonOf(deaths)
 	if o, ok := parkade.OriginOf(deaths); ok {
 		r.origin = &o
 	}
 	r.unwrap()
 	var err error
-	if r.fp, err = d.Fingerprint(); err == nil {
-		r.properties, err = d.Properties.AppendBinary(nil)
-	}
-	if err == nil {
-		r.headers, err = d.Headers.AppendBinary(nil)
-	}
-	if err != nil {
+	if r.encoded, err = d.Encode(); err != nil {
 		r.fallBack(err)
 	}
 	return r
@@ -105,15 +96,15 @@ func (r *record) unwrap() {
 // its properties as far as they can be encoded, and its body.
 func (r *record) fallBack(why error) {
 	r.raw = true
-	if r.fp == ([32]byte{}) {
-		r.fp = r.bodyHash
+	if r.encoded.Fingerprint == ([32]byte{}) {
+		r.encoded.Fingerprint = r.encoded.BodyHash
 	}
 	if properties, err := r.Properties.AppendBinary(nil); err == nil {
-		r.properties = properties
+		r.encoded.Properties = properties
 	} else {
-		r.properties = []byte{0, 0}
+		r.encoded.Properties = []byte{0, 0}
 	}
-	r.headers = []byte{0, 0, 0, 0}
+	r.encoded.Headers = []byte{0, 0, 0, 0}
 	r.exception = "stored without its headers: " + why.Error()
 	r.messageID, r.reason, r.origin, r.attempts, r.wrapper = "", "", nil, parkade.Attempts{}, ""
 	r.foreign = ""
@@ -147,8 +138,11 @@ func (i *inserts) prepare(ctx context.Context, db *sql.DB) error {
 		{&i.content, "content", contentColumns, 1},
 	} {
 		values := "(" + placeholders(strings.Count(p.columns, ",")+1) + "), "
+		// FAIL leaves the rows before a bad one in, for insertEach to take out. To take
+		// them out itself, SQLite would keep a copy of every page until the end of each
+		// statement.
 		stmt, err := db.PrepareContext(ctx, //nolint:sqlclosecheck // closed by close
-			`INSERT INTO `+p.table+` (`+p.columns+`) VALUES `+strings.TrimSuffix(strings.Repeat(values, p.rows), ", "))
+			`INSERT OR FAIL INTO `+p.table+` (`+p.columns+`) VALUES `+strings.TrimSuffix(strings.Repeat(values, p.rows), ", "))
 		if err != nil {
 			return doing("prepare to insert a "+p.table, err)
 		}
@@ -224,7 +218,7 @@ func (p *parking) insert(ctx context.Context, records []*record) error {
 		if body == nil {
 			body = []byte{}
 		}
-		bodies = append(bodies, int64(r.id), r.properties, r.headers, body)
+		bodies = append(bodies, int64(r.id), r.encoded.Properties, r.encoded.Headers, body)
 	}
 	// The transaction closes what StmtContext returns.
 	if _, err := p.tx.StmtContext(ctx, messages).ExecContext(ctx, rows...); err != nil { //nolint:sqlclosecheck // see above
@@ -245,9 +239,9 @@ func (p *parking) row(to []any, r *record) []any {
 		correlation, typ, contentType = parkade.Text(r.Properties.CorrelationID), parkade.Text(r.Properties.Type), parkade.Text(r.Properties.ContentType)
 	}
 	now := millis(p.now)
-	return append(to, int64(r.id), int64(p.session.Source), p.result.Batch, r.fp[:], r.identified, r.Redelivered, r.brokerCount,
+	return append(to, int64(r.id), int64(p.session.Source), p.result.Batch, r.encoded.Fingerprint[:], r.identified, r.Redelivered, r.brokerCount,
 		orNull(int64(r.copyOf)), r.lastChance, r.Exchange, r.RoutingKey, r.messageID, correlation, typ, contentType, r.reason, r.exception, r.wrapper,
-		exchange, key, queue, r.attempts.Count, r.attempts.From, int64(len(r.Body)), r.bodyHash[:],
+		exchange, key, queue, r.attempts.Count, r.attempts.From, int64(len(r.Body)), r.encoded.BodyHash[:],
 		orNull(int64(r.cameFrom)), r.foreign, orNull(int64(r.previous)), r.round, now, now)
 }
 

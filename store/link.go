@@ -93,7 +93,7 @@ func (b sent) cameBackAs(r *record) bool {
 	if b.id != "" || r.messageID != "" {
 		return b.id == r.messageID
 	}
-	return string(b.hash) == string(r.bodyHash[:])
+	return string(b.hash) == string(r.encoded.BodyHash[:])
 }
 
 // cameBack records that b's replay arrived. While it is still on its way, its

@@ -35,15 +35,8 @@ func (p *parking) match(ctx context.Context, r *record) (*candidate, error) {
 		}
 	}
 	var c candidate
-	err := p.tx.QueryRowContext(ctx, `
-		SELECT m.id, b.id, b.state, b.certain
-		FROM message m CROSS JOIN drain_batch b ON b.id = m.batch_id
-		WHERE m.source_id = ?1 AND m.fp = ?2 AND m.copy_used = 0
-		  AND (b.session_id <> ?3 AND b.state IN ('stored', 'recent', 'late')
-		    OR b.session_id = ?3 AND ?4 AND ?5 > m.broker_count)
-		ORDER BY CASE b.state WHEN 'stored' THEN 1 - b.certain WHEN 'recent' THEN 2 WHEN 'late' THEN 3 ELSE 4 END, m.id
-		LIMIT 1`,
-		p.session.Source, r.fp[:], p.session.ID, p.source.quorum, r.brokerCount).Scan(&c.id, &c.batch, &c.state, &c.certain)
+	err := p.tx.QueryRowContext(ctx, matchingRow,
+		p.session.Source, r.encoded.Fingerprint[:], p.session.ID, p.source.quorum, r.brokerCount).Scan(&c.id, &c.batch, &c.state, &c.certain)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -85,3 +78,21 @@ func (p *parking) suspect(ctx context.Context, c *candidate, r *record) error {
 	_, err := p.tx.ExecContext(ctx, `UPDATE message SET copy_used = 1 WHERE id = ?`, c.id)
 	return err
 }
+
+// matchingRow finds the candidate that match prefers.
+const matchingRow = blocks + `
+	SELECT m.id, b.id, b.state, b.certain
+	FROM block
+	CROSS JOIN message m ON m.source_id = ?1 AND m.id >> 14 = block.n AND m.fp = ?2 AND m.copy_used = 0
+	CROSS JOIN drain_batch b ON b.id = m.batch_id
+	WHERE b.session_id <> ?3 AND b.state IN ('stored', 'recent', 'late')
+	   OR b.session_id = ?3 AND ?4 AND ?5 > m.broker_count
+	ORDER BY CASE b.state WHEN 'stored' THEN 1 - b.certain WHEN 'recent' THEN 2 WHEN 'late' THEN 3 ELSE 4 END, m.id
+	LIMIT 1`
+
+// blocks counts the blocks of messages that two indexes go by, see the schema.
+const blocks = `
+	WITH RECURSIVE block(n) AS (
+	  SELECT min(id) >> 14 FROM message
+	  UNION ALL
+	  SELECT n + 1 FROM block WHERE n < (SELECT max(id) >> 14 FROM message))`

@@ -41,6 +41,8 @@ func wantSound(t *testing.T, s *store.Store) {
 			JOIN operation_item i ON i.operation_id = o.id AND i.message_id = m.id
 			WHERE i.pos < o.next_pos AND NOT EXISTS (SELECT 1 FROM replay r WHERE r.operation_id = o.id AND r.pos = i.pos AND r.state = 'intent')`},
 		{"nothing is sent twice by one operation", `SELECT pos FROM replay WHERE state <> 'cancelled' GROUP BY operation_id, pos HAVING count(*) > 1`},
+		{"each message has its content", `SELECT id FROM message WHERE id NOT IN (SELECT message_id FROM content)`},
+		{"each content has its message", `SELECT message_id FROM content WHERE message_id NOT IN (SELECT id FROM message)`},
 		{"counters", `SELECT source_id FROM (
 			SELECT source_id, state, count(*) AS n, sum(size) AS b, sum(copy_of IS NOT NULL) AS c FROM message GROUP BY 1, 2
 			EXCEPT SELECT source_id, state, messages, bytes, copies FROM counter)`},
