@@ -37,6 +37,7 @@ func TestNothingIsLostOrDoubledWhenTheDrainIsKilledAtEachPoint(t *testing.T) {
 		{"proven, not recorded", []string{"drain.proof_read"}, exactly},
 		{"second batch proven, not recorded", []string{"drain.proof_read@2"}, exactly},
 		{"between two cycles", []string{"drain.txn2_done"}, exactly},
+		{"acknowledged, and then others in hand", []string{"drain.acked", "drain.delivered"}, exactWithID},
 		{"while it recognises what came back", []string{"drain.txn1_done", "drain.matched"}, exactWithID},
 		{"while it recognises the last that came back", []string{"drain.txn1_done", "drain.matched@64"}, exactWithID},
 		{"while it marks a possible copy", []string{"drain.txn1_done", "drain.delivered", "drain.twin"}, exactWithID},

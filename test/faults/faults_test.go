@@ -4,6 +4,7 @@
 package faults
 
 import (
+	"flag"
 	"os"
 	"testing"
 	"time"
@@ -16,7 +17,14 @@ import (
 	"parkade/test/dashtest"
 )
 
+// atOnce is how many tests run at once: they mostly wait for brokers and disks.
+const atOnce = "4"
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	dashtest.Cleanup()
 	os.Exit(code)
@@ -29,11 +37,23 @@ type site struct {
 	kind   string
 }
 
-// eachSite runs a test on every broker, with classic and with quorum queues.
+// soak reports whether everything runs, however long it takes.
+func soak() bool { return os.Getenv("PARKADE_SOAK") != "" }
+
+// eachSite runs a test on every broker, with classic and with quorum queues on the
+// newest one, and with one of them on each older one; make soak has both on all.
 func eachSite(t *testing.T, test func(t *testing.T, s site)) {
 	t.Helper()
 	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
-		for _, kind := range []string{brokertest.Classic, brokertest.Quorum} {
+		kinds := []string{brokertest.Classic, brokertest.Quorum}
+		switch {
+		case soak() || b.AtLeast(4, 3):
+		case b.AtLeast(4, 0):
+			kinds = kinds[1:]
+		default:
+			kinds = kinds[:1]
+		}
+		for _, kind := range kinds {
 			t.Run(kind, func(t *testing.T) {
 				t.Parallel()
 				test(t, site{b, brokertest.Vhost(t, b), kind})
@@ -41,6 +61,21 @@ func eachSite(t *testing.T, test func(t *testing.T, s site)) {
 		}
 	})
 }
+
+// eachNewSite is eachSite for what is the same on every broker: older ones have
+// their turn in make soak.
+func eachNewSite(t *testing.T, test func(t *testing.T, s site)) {
+	t.Helper()
+	eachSite(t, func(t *testing.T, s site) {
+		if !s.everything() {
+			t.Skip("run by make soak")
+		}
+		test(t, s)
+	})
+}
+
+// everything reports whether cases run here that are the same on every broker.
+func (s site) everything() bool { return soak() || s.broker.AtLeast(4, 3) }
 
 // queue declares a queue that keeps its messages however often they come back.
 func (s site) queue(t *testing.T, name string) string {
@@ -78,25 +113,32 @@ func killedAt(t *testing.T, d *dashtest.Dashboard, point string, do func()) {
 	}
 }
 
+// draining is what the API says of one drain.
+type draining struct {
+	Vhost, Queue, Phase string
+	Holding, Drained    int64
+}
+
+func (s site) drain(t *testing.T, d *dashtest.Dashboard, queue string) draining {
+	t.Helper()
+	vhost := brokertest.VhostName(t, s.amqp)
+	var drains struct{ Items []draining }
+	d.Get("/drains", &drains)
+	for _, one := range drains.Items {
+		if one.Vhost == vhost && one.Queue == queue {
+			return one
+		}
+	}
+	return draining{}
+}
+
 // awaitRest waits until the drain of a queue has listened for a second and got
 // nothing. A queue's own count wouldn't do: that of a quorum queue is a moment old.
 func (s site) awaitRest(t *testing.T, d *dashtest.Dashboard, queue string) {
 	t.Helper()
-	vhost := brokertest.VhostName(t, s.amqp)
-	d.Eventually("the queue is empty and nothing is on its way", time.Minute, func() bool {
-		var drains struct {
-			Items []struct {
-				Vhost, Queue, Phase string
-				Holding             int64
-			}
-		}
-		d.Get("/drains", &drains)
-		for _, one := range drains.Items {
-			if one.Vhost == vhost && one.Queue == queue {
-				return one.Phase == string(parkade.Listening) && one.Holding == 0 && brokertest.Ready(t, s.amqp, queue) == 0
-			}
-		}
-		return false
+	d.Eventually("the queue is empty and nothing is on its way", 2*time.Minute, func() bool {
+		one := s.drain(t, d, queue)
+		return one.Phase == string(parkade.Listening) && one.Holding == 0 && brokertest.Ready(t, s.amqp, queue) == 0
 	})
 }
 
