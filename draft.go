@@ -72,7 +72,7 @@ func Prepare(c Content, exchange, key string, p Policy, stamp Stamp) (Content, [
 }
 
 func prepareProperties(p *Properties) []Treatment {
-	lines := dropUnsendable(p)
+	var lines []Treatment
 	line := func(name string, there bool, h Handling, why string) {
 		if there {
 			lines = append(lines, Treatment{name, false, h, why})
@@ -99,29 +99,6 @@ func prepareProperties(p *Properties) []Treatment {
 	line("user_id", p.UserID != nil, Stripped, "the broker refuses a user id that isn't the login it gets")
 	p.DeliveryMode = new(uint8(persistent))
 	p.Expiration, p.UserID = nil, nil
-	return lines
-}
-
-// dropUnsendable takes away what the client library can't send, for which an empty
-// text and priority 0 are the same as none. Only an edit can have such a property.
-func dropUnsendable(p *Properties) []Treatment {
-	var lines []Treatment
-	for _, t := range []struct {
-		name string
-		text **string
-	}{
-		{"message_id", &p.MessageID}, {"type", &p.Type}, {"content_type", &p.ContentType}, {"content_encoding", &p.ContentEncoding},
-		{"app_id", &p.AppID}, {"correlation_id", &p.CorrelationID}, {"reply_to", &p.ReplyTo}, {"expiration", &p.Expiration}, {"user_id", &p.UserID},
-	} {
-		if *t.text != nil && **t.text == "" {
-			lines = append(lines, Treatment{t.name, false, Stripped, "it is empty, and an empty text can't be sent"})
-			*t.text = nil
-		}
-	}
-	if p.Priority != nil && *p.Priority == 0 {
-		lines = append(lines, Treatment{"priority", false, Stripped, "priority 0 can't be sent; it goes without one"})
-		p.Priority = nil
-	}
 	return lines
 }
 

@@ -82,24 +82,26 @@ func TestWithoutADeliveryModeAReplayIsPersistentAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSentIsNotPromised(t *testing.T) {
+func TestWhatIsThereAndEmptyIsKept(t *testing.T) {
 	t.Parallel()
-	edited := parkade.Content{Properties: parkade.Properties{MessageID: new(""), Type: new(""), ReplyTo: new("r"), Priority: new(uint8(0))}}
-	got, lines := parkade.Prepare(edited, "", "q", parkade.Policy{}, parkade.Stamp{ID: "a-1", Attempt: 1})
-	want := parkade.Properties{ReplyTo: new("r"), DeliveryMode: new(uint8(2))}
+	arrived := parkade.Content{Properties: parkade.Properties{
+		MessageID: new(""), Type: new(""), ReplyTo: new("r"), Priority: new(uint8(0)), DeliveryMode: new(uint8(0)), Expiration: new(""), UserID: new(""),
+	}}
+	got, lines := parkade.Prepare(arrived, "", "q", parkade.Policy{}, parkade.Stamp{ID: "a-1", Attempt: 1})
+	want := parkade.Properties{MessageID: new(""), Type: new(""), ReplyTo: new("r"), Priority: new(uint8(0)), DeliveryMode: new(uint8(2))}
 	if diff := cmp.Diff(want, got.Properties); diff != "" {
 		t.Error(diff)
 	}
-	stripped := map[string]bool{}
+	handled := map[string]parkade.Handling{}
 	for _, l := range lines {
-		if l.Handling == parkade.Stripped && l.Why != "" {
-			stripped[l.Name] = true
+		if !l.Header {
+			handled[l.Name] = l.Handling
 		}
 	}
-	if len(stripped) != 3 || !stripped["message_id"] || !stripped["type"] || !stripped["priority"] {
-		t.Errorf("stripped are %v", stripped)
-	}
-	if edited.Properties.MessageID == nil {
-		t.Error("what was edited has changed")
+	if diff := cmp.Diff(map[string]parkade.Handling{
+		"message_id": parkade.Kept, "type": parkade.Kept, "reply_to": parkade.Kept, "priority": parkade.Kept,
+		"delivery_mode": parkade.Override, "expiration": parkade.Stripped, "user_id": parkade.Stripped,
+	}, handled); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"math"
 )
 
-// Properties are the basic properties of a message. A nil field is absent. The
-// client library can't tell an absent property from an empty string, from
-// priority 0 or from delivery mode 0, so those arrive here as absent.
+// Properties are the basic properties of a message. A nil field is absent, which
+// is not the same as empty: a quorum queue of 4.3 takes priority 0 for low, and no
+// priority for normal.
 type Properties struct {
 	ContentType     *string    `json:"content_type,omitempty"`
 	ContentEncoding *string    `json:"content_encoding,omitempty"`

@@ -87,6 +87,7 @@ func (b *Broker) Close() { b.http.CloseIdleConnections() }
 type session struct {
 	conn    *amqp.Connection
 	socket  net.Conn
+	wire    *wire         // what was on it that the client library can't tell
 	timeout time.Duration // of a synchronous call
 	silent  atomic.Bool   // cut because a call wasn't answered in time
 }
@@ -112,8 +113,12 @@ func (b *Broker) dial(ctx context.Context, vhost, name string, heartbeat time.Du
 				return nil, err
 			}
 			s.socket = socket
+			s.wire = newWire(socket)
 			// The library lifts it once the connection is open.
-			return socket, socket.SetDeadline(time.Now().Add(dialTimeout))
+			if err := socket.SetDeadline(time.Now().Add(dialTimeout)); err != nil || strings.HasPrefix(b.cfg.AMQP, "amqps:") {
+				return socket, err // the library encrypts above us: nothing can be told
+			}
+			return s.wire, nil
 		},
 	})
 	if err != nil {

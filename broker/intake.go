@@ -65,6 +65,7 @@ func (b *Broker) OpenIntake(ctx context.Context, vhost, queue string, prefetch i
 // it is of this store, and ends in name, which is new every time.
 func (i *Intake) Collect(ctx context.Context, name string, l Cycle) ([]parkade.Delivery, error) {
 	i.last = 0
+	i.session.wire.forget()
 	tag := i.ownTag + name
 	var deliveries <-chan amqp.Delivery
 	err := i.session.call(func() (err error) {
@@ -76,19 +77,19 @@ func (i *Intake) Collect(ctx context.Context, name string, l Cycle) ([]parkade.D
 	}
 	batch, over := i.gather(ctx, deliveries, l)
 	if over {
-		return inHand(batch, l), i.fail(nil)
+		return i.inHand(batch, l), i.fail(nil)
 	}
 	if l.Delivered != nil && len(batch) > 0 {
 		l.Delivered()
 	}
 	if err := i.session.call(func() error { return i.channel.Cancel(tag, false) }); err != nil {
-		return inHand(batch, l), i.fail(err)
+		return i.inHand(batch, l), i.fail(err)
 	}
 	for d := range deliveries {
 		batch = append(batch, d)
 	}
 	if i.channel.IsClosed() {
-		return inHand(batch, l), i.fail(nil)
+		return i.inHand(batch, l), i.fail(nil)
 	}
 	for _, d := range batch {
 		if size := int64(len(d.Body)); l.MaxBody > 0 && size > l.MaxBody {
@@ -135,21 +136,22 @@ func (i *Intake) take(batch []amqp.Delivery) []parkade.Delivery {
 	if len(batch) > 0 {
 		i.last = batch[len(batch)-1].DeliveryTag
 	}
-	return read(batch)
+	return i.read(batch)
 }
 
 // inHand is what a lost session leaves: nothing, but for a careful drain.
-func inHand(batch []amqp.Delivery, l Cycle) []parkade.Delivery {
+func (i *Intake) inHand(batch []amqp.Delivery, l Cycle) []parkade.Delivery {
 	if !l.Careful {
 		return nil
 	}
-	return read(batch)
+	return i.read(batch)
 }
 
-func read(batch []amqp.Delivery) []parkade.Delivery {
+func (i *Intake) read(batch []amqp.Delivery) []parkade.Delivery {
 	all := make([]parkade.Delivery, len(batch))
-	for n, d := range batch {
-		all[n] = readDelivery(d)
+	for n, empty := range i.session.wire.take(len(batch)) {
+		all[n] = readDelivery(batch[n])
+		empty.addTo(&all[n].Properties)
 	}
 	return all
 }

@@ -105,6 +105,7 @@ func (p *Publisher) Send(s parkade.Send) error {
 	}
 	p.flights <- f
 	p.mu.Unlock()
+	p.session.wire.say(emptyIn(s.Draft.Properties))
 	f.confirm, f.err = p.channel.PublishWithDeferredConfirm(s.Draft.Exchange, s.Draft.RoutingKey, true, false, writeMessage(s.Draft))
 	close(f.written)
 	return nil

@@ -16,7 +16,7 @@ import (
 const oldAfter = 24 * time.Hour
 
 // findings is what a person has to know before v is sent, worst first.
-func (p *Planner) findings(ctx context.Context, v Preview, draft parkade.Draft, topo *parkade.Topology) ([]parkade.Finding, error) {
+func (p *Planner) findings(ctx context.Context, v Preview, topo *parkade.Topology) ([]parkade.Finding, error) {
 	f := found{Preview: v}
 	f.sendable(p.topos.brokers[v.Message.Queue.Broker])
 	f.history(p.topos.now())
@@ -27,7 +27,7 @@ func (p *Planner) findings(ctx context.Context, v Preview, draft parkade.Draft, 
 	if before > 0 {
 		f.say(parkade.Warn, "replayed_before", "A message with this message id was replayed %s before, last %s ago.", times(before), age(p.topos.now().Sub(last)))
 	}
-	f.content(draft)
+	f.content()
 	if v.Chosen != nil {
 		f.target(topo)
 	}
@@ -88,11 +88,8 @@ func (f *found) history(now time.Time) {
 }
 
 // content says what is odd about what would be sent.
-func (f *found) content(draft parkade.Draft) {
+func (f *found) content() {
 	p, body := f.Draft.Properties, f.Draft.Body
-	if draft.Properties.Priority != nil && *draft.Properties.Priority == 0 {
-		f.say(parkade.Warn, "priority", "Priority 0 can't be sent: it goes without a priority, which RabbitMQ 4.3 counts as 4 in a quorum queue.")
-	}
 	encoding := strings.ToLower(parkade.Text(p.ContentEncoding))
 	zipped := bytes.HasPrefix(body, []byte{0x1f, 0x8b})
 	if (encoding == "gzip" || encoding == "x-gzip") && !zipped {
@@ -125,7 +122,7 @@ func (f *found) target(topo *parkade.Topology) {
 		}
 		if q.Type == "quorum" && f.version != "" && parkade.AtLeast(f.version, 4, 3) && f.Draft.Properties.Priority == nil {
 			f.say(parkade.Note, "no_priority",
-				"It has no priority, which RabbitMQ %s counts as 4 in %s. Priority 0 can't be told from none: if it had that, it is served earlier now.", f.version, q.Queue)
+				"It has no priority, which RabbitMQ %s counts as 4 in %s.", f.version, q.Queue)
 		}
 	}
 	if to := parkade.Text(f.Draft.Properties.ReplyTo); to != "" && !strings.HasPrefix(to, "amq.rabbitmq.reply-to") {

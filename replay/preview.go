@@ -154,7 +154,7 @@ func (p *Planner) preview(ctx context.Context, v Preview, draft parkade.Draft, r
 		v.Facts = facts(v.Chosen, topo)
 	}
 	var err error
-	if v.Findings, err = p.findings(ctx, v, draft, topo); err == nil {
+	if v.Findings, err = p.findings(ctx, v, topo); err == nil {
 		v.Hash, err = v.hash()
 	}
 	return v, err

@@ -85,7 +85,7 @@ func TestAPreviewSaysWhatIsToBeKnown(t *testing.T) {
 		{name: "that a direct answer is lost", change: func(d *parkade.Draft) { d.Properties.ReplyTo = new("amq.rabbitmq.reply-to.g1h") }, want: []string{"warn reply_to"}},
 		{name: "that an answer is lost", change: func(d *parkade.Draft) { d.Properties.ReplyTo = new("gone") }, want: []string{"warn reply_to"}},
 		{name: "nothing about an answer that is waited for", change: func(d *parkade.Draft) { d.Properties.ReplyTo = new("billing") }},
-		{name: "that priority 0 can't be sent", change: func(d *parkade.Draft) { d.Properties.Priority = new(uint8(0)) }, want: []string{"warn priority"}},
+		{name: "nothing about priority 0, which isn't none", version: "4.3.6", topo: quorum, change: func(d *parkade.Draft) { d.Properties.Priority = new(uint8(0)) }},
 		{name: "what no priority means on 4.3", version: "4.3.6", topo: quorum, want: []string{"note no_priority"}},
 		{name: "nothing about priorities on 4.2", version: "4.2.1", topo: quorum},
 		{name: "nothing about a priority that is there", version: "4.3.6", topo: quorum, change: func(d *parkade.Draft) { d.Properties.Priority = new(uint8(1)) }},
