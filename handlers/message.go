@@ -3,9 +3,11 @@ package handlers
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -121,6 +123,9 @@ func carried(c parkade.Content, policy parkade.Policy, m parkade.Message) []view
 		if t.Header {
 			if v, there := c.Headers.Get(t.Name); there {
 				one.Type, one.Value = typeName(v), headerText(v)
+				if t.Name == "x-death" {
+					one.Short = deathsInShort(parkade.Deaths(c.Headers))
+				}
 			}
 			if v, there := out.Headers.Get(t.Name); there && t.Handling == parkade.Stamped {
 				one.After = headerText(v)
@@ -134,6 +139,15 @@ func carried(c parkade.Content, policy parkade.Policy, m parkade.Message) []view
 		all = append(all, one)
 	}
 	return all
+}
+
+// deathsInShort says where a message died and how often, newest first.
+func deathsInShort(all []parkade.Death) string {
+	parts := make([]string, 0, len(all))
+	for _, d := range all {
+		parts = append(parts, fmt.Sprintf("%s %s %d", d.Queue, d.Reason, d.Count))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // decide records what somebody knows about the unknown replay of a message.

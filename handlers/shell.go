@@ -84,7 +84,7 @@ func shellOfStore(ctx context.Context, st *store.Store, s *views.Shell) error {
 	if err != nil {
 		return err
 	}
-	source := views.Source{Name: "store", State: views.OK, Word: "OK", Text: views.Size(stats.Bytes+stats.WAL) + ", " + views.Size(stats.FreeDisk) + " free"}
+	source := views.Source{Name: "store", State: views.OK, Word: "OK", Text: views.Size(stats.FreeDisk) + " free"}
 	if stats.Warning != "" {
 		source.State, source.Word = views.Warn, "Warning"
 		s.Trouble = append(s.Trouble, views.Trouble{State: views.Bad, What: "The store isn't safe where it is.", Means: stats.Warning})

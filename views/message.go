@@ -28,6 +28,7 @@ type Carried struct {
 	Header bool
 	Type   string // the AMQP type
 	Value  string
+	Short  string // what stands for Value before it is opened; "" is its beginning
 	After  string // what a replay sends instead, where it sets it
 	Fate   parkade.Handling
 	Why    string
@@ -51,10 +52,15 @@ func (p MessagePage) carried(headers bool) []Carried {
 }
 
 // long reports whether a value is folded away.
-func (c Carried) long() bool { return len(c.Value) > 400 || strings.Count(c.Value, "\n") > 6 }
+func (c Carried) long() bool {
+	return c.Short != "" || len(c.Value) > 400 || strings.Count(c.Value, "\n") > 6
+}
 
 // first is what stands in the place of a long value.
 func (c Carried) first() string {
+	if c.Short != "" {
+		return Visible(c.Short)
+	}
 	r := []rune(strings.Join(strings.Fields(c.Value[:min(len(c.Value), 1000)]), " "))
 	if len(r) > 120 {
 		r = r[:120]
