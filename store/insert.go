@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"strings"
@@ -28,6 +29,7 @@ type record struct {
 	origin    *parkade.Origin
 	attempts  parkade.Attempts
 	wrapper   parkade.Wrapper
+	inner     *parkade.Draft // what is in the wrapper, where only that carries a stamp
 
 	cameFrom parkade.ReplayID
 	foreign  string
@@ -90,6 +92,18 @@ func (r *record) unwrap() {
 	if r.exception == "" {
 		r.exception = w.Exception
 	}
+	if r.Headers.Text(parkade.ReplayIDHeader) == "" && w.Draft.Headers.Text(parkade.ReplayIDHeader) != "" {
+		r.inner = &w.Draft
+	}
+}
+
+// stamped returns the stamp that r carries, and the message id and body that were
+// sent with it. A framework that wraps what fails wraps a replay's headers, too.
+func (r *record) stamped() (stamp, id string, body [32]byte) {
+	if r.inner != nil {
+		return r.inner.Headers.Text(parkade.ReplayIDHeader), parkade.Text(r.inner.Properties.MessageID), sha256.Sum256(r.inner.Body)
+	}
+	return r.Headers.Text(parkade.ReplayIDHeader), r.messageID, r.encoded.BodyHash
 }
 
 // fallBack reduces r to what can always be written: where it was published to,
@@ -106,7 +120,7 @@ func (r *record) fallBack(why error) {
 	}
 	r.encoded.Headers = []byte{0, 0, 0, 0}
 	r.exception = "stored without its headers: " + why.Error()
-	r.messageID, r.reason, r.origin, r.attempts, r.wrapper = "", "", nil, parkade.Attempts{}, ""
+	r.messageID, r.reason, r.origin, r.attempts, r.wrapper, r.inner = "", "", nil, parkade.Attempts{}, "", nil
 	r.foreign = ""
 }
 

@@ -32,7 +32,7 @@ type sent struct {
 // a message that isn't the one that was sent is only a copied header.
 func (p *parking) link(ctx context.Context, r *record) error {
 	r.round = 1
-	text := r.Headers.Text(parkade.ReplayIDHeader)
+	text, messageID, body := r.stamped()
 	epoch, id, ok := parseStamp(text)
 	if !ok {
 		return nil
@@ -45,7 +45,7 @@ func (p *parking) link(ctx context.Context, r *record) error {
 	if err != nil {
 		return doing("look up a stamp", err)
 	}
-	if !b.cameBackAs(r) {
+	if !b.cameBackAs(messageID, body) {
 		return nil
 	}
 	r.cameFrom, r.previous, r.round = b.replay, b.message, b.round+1
@@ -82,18 +82,18 @@ func (p *parking) sent(ctx context.Context, epoch []byte, id parkade.ReplayID) (
 	return b, err
 }
 
-// cameBackAs reports whether r is what b sent: the same message id, or the same
-// body where there is none. What certainly never arrived can't come back.
-func (b sent) cameBackAs(r *record) bool {
+// cameBackAs reports whether b sent what has that message id, or, where there is
+// none, that body. What certainly never arrived can't come back.
+func (b sent) cameBackAs(messageID string, body [32]byte) bool {
 	switch b.outcome {
 	case parkade.Unroutable, parkade.Refused, parkade.NotSent:
 		return false
 	case parkade.Intent, parkade.Confirmed, parkade.Nacked, parkade.Unknown:
 	}
-	if b.id != "" || r.messageID != "" {
-		return b.id == r.messageID
+	if b.id != "" || messageID != "" {
+		return b.id == messageID
 	}
-	return string(b.hash) == string(r.encoded.BodyHash[:])
+	return string(b.hash) == string(body[:])
 }
 
 // cameBack records that b's replay arrived. While it is still on its way, its
