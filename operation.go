@@ -102,6 +102,7 @@ type Operation struct {
 	Left      int64   // not yet taken
 	Counts    map[Outcome]int64
 	CameBack  int64
+	Unhandled int64 // of what went wrong or came back: what still needs somebody, where it was asked for
 	CreatedAt time.Time
 	DueAt     time.Time // when a scheduled one starts by itself; zero: it began at once
 	StartedAt time.Time // zero: not yet

@@ -21,7 +21,11 @@ func (h operationPages) list(c echo.Context) error {
 	if everything {
 		list = h.Store.Operations
 	}
-	all, err := list(c.Request().Context(), parkade.OperationID(before), defaultLimit+1)
+	ctx := c.Request().Context()
+	all, err := list(ctx, parkade.OperationID(before), defaultLimit+1)
+	if err == nil {
+		err = h.Store.CountUnhandled(ctx, all)
+	}
 	if err != nil {
 		return err
 	}
@@ -59,7 +63,7 @@ func (h operationPages) one(c echo.Context) error {
 		}
 		v.GaveBackTo = drainsOf(h.Deps, queues)
 	}
-	if v.Looks, v.MoreLooks, err = h.looks(ctx, o); err != nil {
+	if v.Looks, err = h.looks(ctx, o); err != nil {
 		return err
 	}
 	return render(c, http.StatusOK, views.OperationPage(v))
@@ -71,7 +75,14 @@ func (h operationPages) read(c echo.Context) (parkade.Operation, error) {
 	if err != nil {
 		return parkade.Operation{}, err
 	}
-	return h.Store.Operation(c.Request().Context(), parkade.OperationID(id))
+	ctx := c.Request().Context()
+	o, err := h.Store.Operation(ctx, parkade.OperationID(id))
+	if err != nil {
+		return o, err
+	}
+	all := []parkade.Operation{o}
+	err = h.Store.CountUnhandled(ctx, all)
+	return all[0], err
 }
 
 // withMessages adds the messages of items, where they are still stored.
@@ -80,81 +91,50 @@ func (h operationPages) withMessages(ctx context.Context, items []parkade.Item) 
 	for i, item := range items {
 		ids[i] = item.Message
 	}
-	messages, _, err := h.Store.Selection(ctx, ids)
+	messages, err := h.byID(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[parkade.MessageID]parkade.Message, len(messages))
-	for _, m := range messages {
-		byID[m.ID] = m
-	}
 	all := make([]views.OperationItem, len(items))
 	for i, item := range items {
-		all[i] = views.OperationItem{Item: item, Row: byID[item.Message]}
+		all[i] = views.OperationItem{Item: item, Row: messages[item.Message]}
 		all[i].Row.ID = item.Message
 	}
 	return all, nil
 }
 
-// eachKind is how many messages of a kind that needs a look are shown.
-const eachKind = 10
+// mostLooks is how many messages that need somebody an operation's page shows.
+const mostLooks = 20
 
-// looks returns the messages of an operation that need somebody, what came back
-// first, and how many more there are.
-func (h operationPages) looks(ctx context.Context, o parkade.Operation) (looks []views.Look, more int64, err error) {
-	if looks, err = h.cameBack(ctx, o); err != nil {
-		return nil, 0, err
-	}
-	more = max(0, o.CameBack-int64(len(looks)))
-	if o.Verb == parkade.GiveBack {
-		more = 0 // what is drained again was meant to be
-	}
-	for _, outcome := range []parkade.Outcome{parkade.Unroutable, parkade.Nacked, parkade.Refused, parkade.Unknown} {
-		if o.Counts[outcome] == 0 {
-			continue
-		}
-		items, err := h.Store.Items(ctx, o.ID, string(outcome), 0, eachKind)
-		if err != nil {
-			return nil, 0, err
-		}
-		rows, err := h.withMessages(ctx, items)
-		if err != nil {
-			return nil, 0, err
-		}
-		more += o.Counts[outcome] - int64(len(rows))
-		for _, r := range rows {
-			if r.Replay != nil && !r.Replay.CameBack {
-				looks = append(looks, views.Look{Message: r.Row, Replay: *r.Replay})
-			}
-		}
-	}
-	return looks, max(0, more), nil
-}
-
-// cameBack returns the first messages of an operation that came back, with the
-// replay that did.
-func (h operationPages) cameBack(ctx context.Context, o parkade.Operation) ([]views.Look, error) {
-	if o.CameBack == 0 {
+// looks returns the first messages of an operation that still need somebody.
+func (h operationPages) looks(ctx context.Context, o parkade.Operation) ([]views.Look, error) {
+	if o.Unhandled == 0 {
 		return nil, nil
 	}
-	messages, _, err := h.Store.Messages(ctx, parkade.Filter{Operation: o.ID, CameBack: true}, parkade.Page{Limit: eachKind})
+	replays, err := h.Store.Unhandled(ctx, o.ID, mostLooks)
 	if err != nil {
 		return nil, err
 	}
-	var looks []views.Look
-	for _, m := range messages {
-		replays, err := h.Store.Replays(ctx, m.ID)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range replays {
-			if r.Operation == o.ID && r.CameBack {
-				looks = append(looks, views.Look{Message: m, Replay: r})
-				break
-			}
-		}
+	ids := make([]parkade.MessageID, len(replays))
+	for i, r := range replays {
+		ids[i] = r.Message
 	}
-	return looks, nil
+	messages, err := h.byID(ctx, ids)
+	looks := make([]views.Look, len(replays))
+	for i, r := range replays {
+		looks[i] = views.Look{Message: messages[r.Message], Replay: r}
+	}
+	return looks, err
+}
+
+// byID returns those of ids that are still stored.
+func (h operationPages) byID(ctx context.Context, ids []parkade.MessageID) (map[parkade.MessageID]parkade.Message, error) {
+	messages, _, err := h.Store.Selection(ctx, ids)
+	byID := make(map[parkade.MessageID]parkade.Message, len(messages))
+	for _, m := range messages {
+		byID[m.ID] = m
+	}
+	return byID, err
 }
 
 func (h operationPages) pause(c echo.Context) error  { return h.steer(c, h.Store.Pause) }

@@ -136,3 +136,33 @@ func TestWhatLeavesLaterIsCalledBackOrSentNow(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatWasHandledElsewhereNeedsNoLook(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	ids := storetest.Park(t, w.store, storetest.Queue(), storetest.Delivery("a", "{}"))
+	o, _, err := w.store.Create(t.Context(), store.NewOperation{Verb: parkade.Replay, IDs: ids, By: "anna"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk, err := w.store.Chunk(t.Context(), o.ID, nil, 1, 1<<20)
+	if err == nil {
+		err = w.store.Record(t.Context(), o.ID, []parkade.Result{{Replay: chunk.Sends[0].Replay, Outcome: parkade.Unroutable, Why: "312 NO_ROUTE"}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/operations/" + o.ID.String()
+	w.has(w.reads("/"), "Finished, 1 not delivered")
+	w.has(w.reads(path), "1 needs a look")
+	if _, _, err := w.store.Create(t.Context(), store.NewOperation{Verb: parkade.Discard, IDs: ids, By: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{w.reads("/"), w.reads("/operations"), w.reads(path)} {
+		w.has(page, "Finished, handled since")
+		if strings.Contains(page, "needs a look") || strings.Contains(page, "not delivered") {
+			t.Errorf("somebody is asked to look all the same: %s", page)
+		}
+	}
+	w.has(w.reads(path), "1 Unroutable")
+}

@@ -32,6 +32,9 @@ func (h overviewPage) show(c echo.Context) error {
 	if o.Operations, err = h.Store.Undismissed(ctx, 0, few); err != nil {
 		return err
 	}
+	if err = h.Store.CountUnhandled(ctx, o.Operations); err != nil {
+		return err
+	}
 	if o.Actions, err = h.Store.Actions(ctx, store.ActionFilter{}, 0, few+2); err != nil {
 		return err
 	}

@@ -36,13 +36,15 @@ func (v *replayRow) record() parkade.ReplayRecord {
 
 // Replays returns all replays of a message, newest first.
 func (s *Store) Replays(ctx context.Context, id parkade.MessageID) ([]parkade.ReplayRecord, error) {
-	return query(ctx, s.reader, func(r row) (parkade.ReplayRecord, error) {
-		var v replayRow
-		if err := r.Scan(v.fields()...); err != nil {
-			return v.ReplayRecord, err
-		}
-		return v.record(), nil
-	}, replaysOf, id)
+	return query(ctx, s.reader, scanReplay, replaysOf, id)
+}
+
+func scanReplay(r row) (parkade.ReplayRecord, error) {
+	var v replayRow
+	if err := r.Scan(v.fields()...); err != nil {
+		return v.ReplayRecord, err
+	}
+	return v.record(), nil
 }
 
 const replaysOf = `

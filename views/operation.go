@@ -20,8 +20,7 @@ type OperationView struct {
 
 	WaitsFor   string    // why it doesn't get on now: a sentence, or ""
 	WaitsUntil time.Time // when it tries again; zero: not known
-	Looks      []Look    // what needs somebody first
-	MoreLooks  int64     // of them, those that aren't in Looks
+	Looks      []Look    // the first of its Unhandled
 	Items      []OperationItem
 	Outcome    string // the only outcome that Items has, "skipped", or "" for all
 	After      int64  // the position after which Items begins

@@ -35,7 +35,7 @@ func looks(o OperationView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if n := int64(len(o.Looks)) + o.MoreLooks; n == 1 {
+		if o.Unhandled == 1 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<h2 id=\"op-looks-h\">1 needs a look</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -46,9 +46,9 @@ func looks(o OperationView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var2 string
-			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(Number(n))
+			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(Number(o.Unhandled))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operation_items.templ`, Line: 13, Col: 34}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operation_items.templ`, Line: 13, Col: 44}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {
@@ -59,7 +59,7 @@ func looks(o OperationView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if o.MoreLooks > 0 {
+		if o.Unhandled > int64(len(o.Looks)) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<span class=\"meta\">the first ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -83,7 +83,8 @@ func sent(o parkade.Operation) int64 {
 	return o.Counts[parkade.Confirmed] + o.Counts[parkade.Intent] + o.Counts[parkade.Unroutable] + o.Counts[parkade.Nacked] + o.Counts[parkade.Unknown]
 }
 
-// bad is how many messages of an operation need a look.
+// bad is how many messages of an operation went wrong or came back, handled since
+// or not.
 func bad(o parkade.Operation) int64 {
 	return o.Counts[parkade.Unroutable] + o.Counts[parkade.Nacked] + o.Counts[parkade.Refused] + o.Counts[parkade.Unknown] + failedAgain(o)
 }
@@ -113,6 +114,8 @@ func operationState(o parkade.Operation) (state State, class, word string) {
 	case parkade.Finished:
 	}
 	switch {
+	case bad(o) > 0 && o.Unhandled == 0:
+		return OK, "good", "Finished, handled since"
 	case failedAgain(o) > 0:
 		return Bad, "bad", "Finished, " + Number(o.CameBack) + " came back"
 	case o.Counts[parkade.Unknown] > 0:

@@ -248,6 +248,7 @@ CREATE UNIQUE INDEX replay_live ON replay (message_id) WHERE state = 'intent';
 CREATE INDEX replay_message ON replay (message_id, id);
 CREATE INDEX replay_operation ON replay (operation_id, pos);
 CREATE INDEX replay_unknown ON replay (id) WHERE state = 'unknown';
+CREATE INDEX replay_came_back ON replay (operation_id, id) WHERE came_back = 1;
 CREATE INDEX replay_bad ON replay (operation_id, state, pos) WHERE state IN ('unroutable', 'nacked', 'refused', 'unknown', 'cancelled');
 
 CREATE TABLE action (
