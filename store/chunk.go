@@ -24,6 +24,22 @@ type Chunk struct {
 // State tell why. Whatever it returns has to be sent or given back: until it has an
 // outcome, its message is held, and after a crash it is unknown.
 func (s *Store) Chunk(ctx context.Context, id parkade.OperationID, done []parkade.Result, limit int, maxBytes int64) (Chunk, error) {
+	c, err := s.advance(ctx, id, done, limit, maxBytes)
+	return c, doing(fmt.Sprintf("next chunk of operation %d", id), err)
+}
+
+// Record writes outcomes of an operation down, and ends, pauses or cancels it when
+// nothing of it is on its way any more. A replay that has its outcome already
+// keeps it. What came back meanwhile did arrive, whatever its result says, unless
+// RabbitMQ returned it.
+func (s *Store) Record(ctx context.Context, id parkade.OperationID, done []parkade.Result) error {
+	_, err := s.advance(ctx, id, done, 0, 0)
+	return doing(fmt.Sprintf("record outcomes of operation %d", id), err)
+}
+
+// advance is one transaction of an operation that works: the outcomes that are
+// known, then what it takes next, which is nothing where limit is 0.
+func (s *Store) advance(ctx context.Context, id parkade.OperationID, done []parkade.Result, limit int, maxBytes int64) (Chunk, error) {
 	ctx = context.WithoutCancel(ctx)
 	var c Chunk
 	err := s.write(ctx, Messages|Operations, func(tx *sql.Tx) error {
@@ -54,7 +70,7 @@ func (s *Store) Chunk(ctx context.Context, id parkade.OperationID, done []parkad
 		return nil
 	})
 	if err != nil {
-		return Chunk{}, doing(fmt.Sprintf("next chunk of operation %d", id), err)
+		return Chunk{}, err
 	}
 	passed(done)
 	if len(c.Sends) > 0 {

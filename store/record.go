@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,36 +9,6 @@ import (
 	"parkade"
 	"parkade/store/crash"
 )
-
-// Record writes outcomes of an operation down, and ends, pauses or cancels it when
-// nothing of it is on its way any more. A replay that has its outcome already
-// keeps it. What came back meanwhile did arrive, whatever its result says, unless
-// RabbitMQ returned it.
-func (s *Store) Record(ctx context.Context, id parkade.OperationID, done []parkade.Result) error {
-	ctx = context.WithoutCancel(ctx)
-	err := s.write(ctx, Messages|Operations, func(tx *sql.Tx) error {
-		p, err := s.progress(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if err := p.record(ctx, done); err != nil {
-			return err
-		}
-		if err := p.rest(ctx); err != nil {
-			return err
-		}
-		if err := p.save(ctx); err != nil {
-			return err
-		}
-		crash.Point("replay.outcome_open")
-		return nil
-	})
-	if err != nil {
-		return doing(fmt.Sprintf("record outcomes of operation %d", id), err)
-	}
-	passed(done)
-	return nil
-}
 
 // passed marks the crash points behind a transaction that recorded outcomes.
 func passed(done []parkade.Result) {
