@@ -206,7 +206,7 @@ func TestPagesWorkWithOddNames(t *testing.T) {
 	tab.press("Replay 1 → " + oddWork)
 	tab.arrives("/operations/1")
 	tab.sees("Finished", odd)
-	tab.look("odd-sent", page{path: "/operations/1", reads: "Finished"}, page{path: "/operations", reads: "#1"}, page{path: "/actions", reads: "Replay"})
+	tab.look("odd-sent", page{path: "/operations/1", reads: "Finished"}, page{path: "/operations", reads: "#1"}, page{path: "/actions", reads: "replayed"})
 	if got := brokertest.Take(t, vhost, oddWork, 1)[0]; string(got.Body) != odd || got.RoutingKey != odd || got.MessageId != odd || got.Headers[odd] != odd {
 		t.Errorf("the consumer got %q: %+v", got.Body, got)
 	}
