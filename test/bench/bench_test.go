@@ -38,10 +38,16 @@ func scaled(t *testing.T, n int) int {
 	return max(1, int(float64(n)*min(part, 1)))
 }
 
-// fill adds n messages with bodies of size bytes to a queue.
+// fill adds n messages with bodies of size bytes to a queue that nobody consumes.
 func fill(t *testing.T, amqpURL, queue string, n, size int) {
 	t.Helper()
 	before := brokertest.Ready(t, amqpURL, queue)
+	publish(t, amqpURL, queue, n, size)
+	brokertest.WaitReady(t, amqpURL, queue, before+n)
+}
+
+func publish(t *testing.T, amqpURL, queue string, n, size int) {
+	t.Helper()
 	brokertest.PublishN(t, amqpURL, "", queue, n, func(i int) amqp.Publishing {
 		body := make([]byte, size)
 		copy(body, fmt.Sprintf(`{"order":%d}`, i))
@@ -49,7 +55,6 @@ func fill(t *testing.T, amqpURL, queue string, n, size int) {
 			MessageId: strconv.FormatUint(rand.Uint64(), 36), ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body,
 		}
 	})
-	brokertest.WaitReady(t, amqpURL, queue, before+n)
 }
 
 // consume takes n messages with the prefetch and the acks of a drain.

@@ -30,7 +30,7 @@ func TestDrainBudget(t *testing.T) {
 				stored += messages
 				began := time.Now()
 				d.Post("/drains/start", source, nil)
-				d.Eventually("everything is stored", time.Minute, func() bool { return drained(d) == int64(stored) })
+				d.Eventually("everything is stored", 3*time.Minute, func() bool { return drained(d) == int64(stored) })
 				ours := time.Since(began)
 				d.Post("/drains/stop", source, nil)
 				ratios = append(ratios, raw.Seconds()/ours.Seconds())

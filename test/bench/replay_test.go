@@ -26,9 +26,9 @@ func TestReplayBudget(t *testing.T) {
 	var ratios []float64
 	var stored int
 	for pair := range pairs {
-		fill(t, amqpURL, parking, messages, 1024)
+		publish(t, amqpURL, parking, messages, 1024)
 		stored += messages
-		d.Eventually("everything is stored", time.Minute, func() bool { return drained(d) == int64(stored) })
+		d.Eventually("everything is stored", 3*time.Minute, func() bool { return drained(d) == int64(stored) })
 		fill(t, amqpURL, from, messages, 1024)
 		shovel := shovel(t, b, amqpURL, from, to, messages)
 		consume(t, amqpURL, to, messages)
@@ -43,7 +43,7 @@ func TestReplayBudget(t *testing.T) {
 			State  string
 			Counts map[string]int64
 		}
-		d.Eventually("the operation finishes", time.Minute, func() bool { d.Get("/operations/"+op.ID, &at); return at.State == "finished" })
+		d.Eventually("the operation finishes", 3*time.Minute, func() bool { d.Get("/operations/"+op.ID, &at); return at.State == "finished" })
 		ours := time.Since(began)
 		if at.Counts["confirmed"] != int64(messages) {
 			t.Fatalf("outcomes are %v, want %d confirmed", at.Counts, messages)
@@ -76,7 +76,7 @@ func shovel(t *testing.T, b brokertest.Broker, amqpURL, from, to string, n int) 
 			b.API(t, "DELETE", "/parameters/shovel/"+vhost+"/bench", nil, nil)
 			return took
 		}
-		if time.Since(began) > 2*time.Minute {
+		if time.Since(began) > 2*3*time.Minute {
 			t.Fatalf("the shovel moved %d of %d messages", q.Messages, n)
 		}
 		time.Sleep(10 * time.Millisecond)
