@@ -131,6 +131,11 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 		{"previewReplay", "POST", "/messages/1/preview", `{"version": 7}`, 404},
 		{"previewReplay", "POST", "/messages/1/preview", `{"edit": {"base": 0}}`, 422},
 		{"previewReplay", "POST", "/messages/99/preview", `{"edit": {}}`, 404},
+		{"getMessage", "GET", "/messages/6", "", 200},
+		{"listVersions", "GET", "/messages/6/versions", "", 200},
+		{"getVersion", "GET", "/messages/6/versions/0", "", 200},
+		{"previewReplay", "POST", "/messages/6/preview", `{"version": 1}`, 200},
+		{"previewReplay", "POST", "/messages/6/preview", `{"edit": {"base": 0, "body": "x"}}`, 200},
 		{"listVersions", "GET", "/messages/5/versions", "", 200},
 		{"listVersions", "GET", "/messages/99/versions", "", 404},
 		{"saveEdit", "POST", "/messages/5/versions", `{"edit": {"body": "x"}}`, 422},
@@ -238,6 +243,8 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 	}
 	doc, router := description(t)
 	s := stocked(t)
+	storetest.Park(t, s.store, storetest.Queue(), storetest.Delivery("", `{"RoutingKey": "created", "Exchange": "orders", "Queue": "orders.work",
+		"Exception": "no rate", "Message": "{}", "DateTime": "2026-08-09T14:23:08Z", "BasicProperties": {"Headers": {"n": 1}}}`)) // 6
 	called := map[string]bool{}
 	for _, tt := range tests { // in order, over one store
 		name := tt.method + " " + tt.path + " " + tt.body
