@@ -117,7 +117,8 @@ type Send struct {
 	Queue   Queue  // the message's parking queue: its broker and vhost are where it is sent
 	Stamp   string // the value of x-replay-id
 	Draft   Draft
-	Risky   bool // to be sent alone, so that a refusal hurts no other
+	Into    string // the queue that the exchange, which is ours, has to be bound to; "" where it isn't ours
+	Risky   bool   // to be sent alone, so that a refusal hurts no other
 }
 
 // Result is what became of one Send.

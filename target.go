@@ -13,7 +13,7 @@ type To string
 const (
 	ToAuto     To = "auto"     // worked out for each message
 	ToExchange To = "exchange" // this exchange and key
-	ToQueue    To = "queue"    // straight into this queue
+	ToQueue    To = "queue"    // into this queue: straight, or by an exchange of ours
 )
 
 // Target is where a replay is sent.
@@ -22,11 +22,16 @@ type Target struct {
 	Exchange   string `json:"exchange,omitempty"`
 	RoutingKey string `json:"routing_key,omitempty"`
 	Queue      string `json:"queue,omitempty"`
+	Keep       bool   `json:"keep_key,omitempty"` // into Queue by an exchange of ours, with RoutingKey; see Private
 }
 
-// Address returns the exchange and key to publish with; ToAuto has none.
+// Address returns the exchange and key to publish with; ToAuto has none. Of a
+// private one, the exchange only begins with that name.
 func (t Target) Address() (exchange, key string) {
-	if t.To == ToQueue {
+	switch {
+	case t.Private():
+		return PrivateExchange, t.RoutingKey
+	case t.To == ToQueue:
 		return "", t.Queue
 	}
 	return t.Exchange, t.RoutingKey
@@ -102,6 +107,10 @@ func (t Topology) Check(target Target, failed string, headers Table) Choice {
 }
 
 func (t Topology) check(c *Choice, failed string, headers Table) {
+	if c.Target.Private() {
+		t.checkPrivate(c, failed, headers)
+		return
+	}
 	exchange, key := c.Target.Address()
 	r := t.Route(exchange, key, headers)
 	c.Reaches = r.Queues

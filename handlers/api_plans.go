@@ -11,27 +11,32 @@ type jsonTarget struct {
 	Exchange   string `json:"exchange"`
 	RoutingKey string `json:"routing_key"`
 	Queue      string `json:"queue"`
+	Keep       bool   `json:"keep_key"`
 }
 
 // parse returns the target that t asks for. One without a name means each
 // message's own exchange and key, or its own failed queue.
 func (t jsonTarget) parse() (parkade.Target, error) {
-	out := parkade.Target{To: parkade.To(t.To), Exchange: t.Exchange, RoutingKey: t.RoutingKey, Queue: t.Queue}
+	out := parkade.Target{To: parkade.To(t.To), Exchange: t.Exchange, RoutingKey: t.RoutingKey, Queue: t.Queue, Keep: t.Keep}
 	extra := t.Exchange != "" || t.RoutingKey != ""
 	switch out.To {
 	case "", parkade.ToAuto:
 		out.To = parkade.ToAuto
-		if extra || t.Queue != "" {
+		if extra || t.Queue != "" || t.Keep {
 			return out, parkade.Errorf(parkade.Invalid, "A target that names an exchange, key or queue must say which: to is exchange or queue.").At("target.to")
 		}
 	case parkade.ToExchange:
-		if t.Queue != "" {
+		if t.Queue != "" || t.Keep {
 			return out, parkade.Errorf(parkade.Invalid, "A target that is an exchange has no queue.").At("target.queue")
 		}
 	case parkade.ToQueue:
-		if extra {
-			return out, parkade.Errorf(parkade.Invalid, "A target that is a queue has no exchange and no key.").At("target.exchange")
+		switch {
+		case t.Exchange != "":
+			return out, parkade.Errorf(parkade.Invalid, "A target that is a queue has no exchange: it is sent straight, or by one of ours.").At("target.exchange")
+		case t.Queue == "" && t.RoutingKey != "":
+			return out, parkade.Errorf(parkade.Invalid, "A key that is kept needs its queue. Without either, keep_key keeps each message's own.").At("target.queue")
 		}
+		out.Keep = out.Private()
 	default:
 		return out, parkade.Errorf(parkade.Invalid, "A target is auto, exchange or queue.").At("target.to")
 	}

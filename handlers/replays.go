@@ -121,6 +121,10 @@ func (h replays) likeBefore(ctx context.Context, r *replayAsked) error {
 	switch {
 	case t.To == parkade.ToExchange && (t.Exchange != "" || t.RoutingKey != ""):
 		r.to, r.exchange, r.routingKey = "custom", t.Exchange, t.RoutingKey
+	case t.Private() && t.Queue == "":
+		r.to = toPrivate
+	case t.Private():
+		r.to = targetValue(t)
 	case t.To == parkade.ToQueue && t.Queue != "":
 		r.to, r.routingKey = "custom", t.Queue
 	default:
@@ -217,6 +221,7 @@ func options(plan replay.Plan, taken string) ([]views.Option, string) {
 			{Value: string(parkade.ToAuto), Title: "Each where it failed", Hint: "By the way that reaches only the queue that failed it, worked out for each."},
 			{Value: string(parkade.ToExchange), Title: "Each through its original exchange", Hint: "Also reaches whatever else is bound there."},
 			{Value: string(parkade.ToQueue), Title: "Each straight into its failed queue", Hint: "Its routing key becomes the queue’s name."},
+			{Value: toPrivate, Title: "Each into its failed queue, keeping its key", Hint: privateHint},
 		}, taken
 	}
 	g := plan.Groups[0]
@@ -224,8 +229,11 @@ func options(plan replay.Plan, taken string) ([]views.Option, string) {
 	for i := range g.Choices {
 		choice := g.Choices[i]
 		option := views.Option{Value: targetValue(choice.Target), Title: "Straight into the queue that failed it", Choice: &choice}
-		if choice.Target.To == parkade.ToExchange {
+		switch {
+		case choice.Target.To == parkade.ToExchange:
 			option.Title = "As it was published"
+		case choice.Target.Private():
+			option.Title, option.Hint = "Into the queue that failed it, keeping its key", privateHint
 		}
 		switch {
 		case choice.Guess:
@@ -241,9 +249,14 @@ func options(plan replay.Plan, taken string) ([]views.Option, string) {
 	return all, taken
 }
 
+// toPrivate is the option by which each message keeps its own key.
+const toPrivate = "private"
+
+const privateHint = "By an exchange of ours that is bound to that queue alone while the operation lasts, and removed after it."
+
 // targetValue writes a target as the value of an option.
 func targetValue(t parkade.Target) string {
-	return url.Values{"to": {string(t.To)}, "exchange": {t.Exchange}, "key": {t.RoutingKey}, "queue": {t.Queue}}.Encode()
+	return url.Values{"to": {string(t.To)}, "exchange": {t.Exchange}, "key": {t.RoutingKey}, "queue": {t.Queue}, "keep": {yesOrNo(t.Keep)}}.Encode()
 }
 
 // readReplay reads the form. What it returns with an error is what could be read.
@@ -262,6 +275,8 @@ func (r replayAsked) target() (parkade.Target, error) {
 	switch r.to {
 	case "", string(parkade.ToAuto), string(parkade.ToExchange), string(parkade.ToQueue):
 		return parkade.Target{To: parkade.To(r.to)}, nil
+	case toPrivate:
+		return parkade.Target{To: parkade.ToQueue, Keep: true}, nil
 	case "custom":
 		switch {
 		case r.exchange == "" && r.routingKey == "":
@@ -275,7 +290,7 @@ func (r replayAsked) target() (parkade.Target, error) {
 	if err != nil {
 		return parkade.Target{}, wrong
 	}
-	t := parkade.Target{To: parkade.To(q.Get("to")), Exchange: q.Get("exchange"), RoutingKey: q.Get("key"), Queue: q.Get("queue")}
+	t := parkade.Target{To: parkade.To(q.Get("to")), Exchange: q.Get("exchange"), RoutingKey: q.Get("key"), Queue: q.Get("queue"), Keep: q.Get("keep") == "yes"}
 	if t.To != parkade.ToExchange && t.To != parkade.ToQueue {
 		return parkade.Target{}, wrong
 	}

@@ -49,7 +49,8 @@ func (d *drawing) decide(ctx context.Context, g *Group, c parkade.Content, topo 
 		configured.Default = configured.Blocked == ""
 		g.Choices = []parkade.Choice{configured}
 	}
-	chosen := d.choose(g, rule.To, c, topo)
+	d.addPrivate(ctx, g, c, topo)
+	chosen := d.choose(ctx, g, rule.To, c, topo)
 	switch {
 	case chosen == nil && g.Guess:
 		g.Why = "Nothing in it tells where it came from. Choose a target; what most others of its queue had is offered as a guess."
@@ -68,19 +69,25 @@ func (d *drawing) decide(ctx context.Context, g *Group, c parkade.Content, topo 
 }
 
 // choose returns the choice that is taken; nil when a person has to.
-func (d *drawing) choose(g *Group, prefer parkade.To, c parkade.Content, topo *parkade.Topology) *parkade.Choice {
+func (d *drawing) choose(ctx context.Context, g *Group, prefer parkade.To, c parkade.Content, topo *parkade.Topology) *parkade.Choice {
 	t := d.request.Target
 	switch {
 	case t.To == parkade.ToExchange && (t.Exchange != "" || t.RoutingKey != ""), t.To == parkade.ToQueue && t.Queue != "":
-		return new(check(topo, t, failed(g), c.Headers))
+		named := check(topo, t, failed(g), c.Headers)
+		d.permit(ctx, g.Queue, &named, true)
+		return &named
 	case t.To == parkade.ToExchange, t.To == parkade.ToQueue:
 		if g.Guess {
 			return nil // a guess is confirmed by naming it
 		}
-		return own(g, t.To)
+		choice := own(g, t)
+		if choice != nil {
+			d.permit(ctx, g.Queue, choice, true)
+		}
+		return choice
 	}
 	if prefer == parkade.ToExchange || prefer == parkade.ToQueue {
-		if choice := own(g, prefer); choice != nil && choice.Blocked == "" && !g.Guess {
+		if choice := own(g, parkade.Target{To: prefer}); choice != nil && choice.Blocked == "" && !g.Guess {
 			return choice
 		}
 	}
@@ -92,10 +99,11 @@ func (d *drawing) choose(g *Group, prefer parkade.To, c parkade.Content, topo *p
 	return nil
 }
 
-// own returns the group's own way through its exchange, or into its queue.
-func own(g *Group, to parkade.To) *parkade.Choice {
+// own returns the group's own way through its exchange, or into its queue: straight,
+// or by an exchange of ours.
+func own(g *Group, t parkade.Target) *parkade.Choice {
 	for i := range g.Choices {
-		if g.Choices[i].Target.To == to {
+		if own := g.Choices[i].Target; own.To == t.To && own.Private() == t.Private() {
 			return &g.Choices[i]
 		}
 	}

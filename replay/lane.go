@@ -23,6 +23,7 @@ type lane struct {
 	trouble string    // why it couldn't be opened: a sentence, or ""
 	retry   *backoff.ExponentialBackOff
 	known   map[string]bool // exchanges that have taken a message
+	bound   map[string]bool // exchanges of ours that open has bound
 }
 
 // event is what a lane tells its operation.

@@ -185,6 +185,7 @@ func (d *drawing) add(ctx context.Context, m parkade.Message) error {
 		item.Skip = g.Why
 		if g.Chosen != nil {
 			item.Exchange, item.RoutingKey = g.Chosen.Target.Address()
+			item.Into = into(g.Chosen.Target)
 			d.plan.Send++
 		}
 	}

@@ -144,6 +144,7 @@ func (p *Planner) preview(ctx context.Context, v Preview, draft parkade.Draft, r
 	}
 	if v.Chosen != nil {
 		v.Item.Exchange, v.Item.RoutingKey = v.Chosen.Target.Address()
+		v.Item.Into = into(v.Chosen.Target)
 	}
 	attempt := int32(min(m.Replays, math.MaxInt32-1)) + 1 //nolint:gosec // bounded
 	v.Draft.Content, v.Treatments = parkade.Prepare(draft.Content, v.Item.Exchange, v.Item.RoutingKey, v.Policy,

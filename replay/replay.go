@@ -29,6 +29,14 @@ type Broker struct {
 	// Risky reports whether the broker may refuse a draft for what is in it.
 	Risky func(d parkade.Draft) bool
 
+	// MayBind reports why the login may not send into a queue by an exchange of ours,
+	// as a sentence; "" is that it may. Where that isn't known by asking, try finds it
+	// out. nil: there are no exchanges of ours.
+	MayBind func(ctx context.Context, vhost, queue string, try bool) (why string, known bool)
+
+	// RemoveExchange deletes an exchange of ours, if it is there.
+	RemoveExchange func(ctx context.Context, vhost, exchange string) error
+
 	// Quiet sees to it that nothing is taken out of a parking queue, and reports
 	// whether that is so by now; nil: nothing ever is. Nothing is given back to a
 	// queue before it is quiet.
@@ -41,6 +49,10 @@ type Publisher struct {
 	// Send publishes. An error means that nothing was written, because the
 	// publisher is over; otherwise exactly one result follows.
 	Send func(s parkade.Send) error
+
+	// Bind declares an exchange of ours, bound to queue. A refusal is Forbidden; after
+	// any other error the publisher is over.
+	Bind func(exchange, queue string) error
 
 	// Results has what became of the sends, in their order. It is closed when the
 	// publisher is over and every send has its result.

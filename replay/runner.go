@@ -21,6 +21,9 @@ type Runner struct {
 
 	mu   sync.Mutex
 	work map[parkade.OperationID]*work
+
+	tidying   bool
+	tidyAfter time.Time // not before
 }
 
 // NewRunner returns a runner that does nothing before Run.
@@ -77,6 +80,7 @@ func (r *Runner) look(ctx context.Context, all *sync.WaitGroup) (time.Duration, 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.tidy(ctx, all)
 	for _, w := range r.work {
 		w.nudge()
 	}

@@ -44,6 +44,9 @@ func (w *work) send(lanes context.Context) time.Duration {
 		w.say("It begins when the draining of " + s.Queue.Name + " has stopped.")
 		return blockedFor
 	}
+	if !w.bind(l, s) {
+		return 0
+	}
 	alone := l.alone(s, b)
 	if alone && len(w.flying) > 0 {
 		return forever
@@ -64,6 +67,29 @@ func (w *work) send(lanes context.Context) time.Duration {
 	w.flying[s.Replay] = flight{l, s.Draft.Exchange, int64(len(s.Draft.Body))}
 	w.passed()
 	return 0
+}
+
+// bind sees to it that the exchange of ours by which the head of the queue is sent
+// is there, and reports false where it isn't sent now.
+func (w *work) bind(l *lane, s parkade.Send) bool {
+	if s.Into == "" || l.bound[s.Draft.Exchange] {
+		return true
+	}
+	err := l.open.Bind(s.Draft.Exchange, s.Into)
+	kind, why := parkade.Explain(err)
+	switch {
+	case err == nil:
+		l.bound[s.Draft.Exchange] = true
+		return true
+	case kind == parkade.Forbidden:
+		w.refuse(why)
+	default:
+		w.log.Info("exchange not bound yet", "operation", w.op.ID, "exchange", s.Draft.Exchange, "err", err)
+		l.open.Close()
+		l.open = nil
+		l.opening = true // until it has told all results
+	}
+	return false
 }
 
 // pace returns how long the rate limit holds the head of the queue back.
@@ -189,6 +215,7 @@ func (w *work) take(e event) {
 		w.log.Warn("no connection to publish", "operation", w.op.ID, "broker", l.place.broker, "vhost", l.place.vhost, "err", e.err, "retry_in", pause)
 	default:
 		l.open, l.opening, l.since, l.trouble = e.opened, false, time.Time{}, ""
+		l.bound = make(map[string]bool)
 		w.say("")
 	}
 }

@@ -22,6 +22,7 @@ type topologies struct {
 
 	mu  sync.Mutex
 	all map[place]*snapshot
+	may map[parkade.Queue]permission
 }
 
 type snapshot struct {

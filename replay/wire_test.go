@@ -31,11 +31,12 @@ func wired(t *testing.T, b brokertest.Broker) replay.Broker {
 			if err != nil {
 				return replay.Publisher{}, err
 			}
-			return replay.Publisher{Send: p.Send, Results: p.Results(), Blocked: p.Blocked, Close: p.Close}, nil
+			return replay.Publisher{Send: p.Send, Bind: p.Bind, Results: p.Results(), Blocked: p.Blocked, Close: p.Close}, nil
 		},
 		Topology: rabbit.Topology,
 		Check:    func(d parkade.Draft) error { return broker.Check(d, rabbit.Limits()) },
 		Risky:    func(d parkade.Draft) bool { return broker.Risky(d, rabbit.Limits()) },
+		MayBind:  rabbit.MayBind, RemoveExchange: rabbit.RemoveExchange,
 	}
 }
 

@@ -20,6 +20,8 @@ type creation struct {
 	now    time.Time
 	states []parkade.State // that it may take
 	id     parkade.OperationID
+
+	private map[destination]string // exchanges of ours
 }
 
 func (c *creation) run(ctx context.Context) (parkade.OperationID, error) {
@@ -128,7 +130,7 @@ func (c *creation) freezeItems(ctx context.Context) error {
 	if !named {
 		exchange, key := c.Target.Address()
 		for _, id := range c.IDs {
-			items = append(items, Planned{Message: id, Exchange: exchange, RoutingKey: key})
+			items = append(items, Planned{Message: id, Exchange: exchange, RoutingKey: key, Into: c.into()})
 		}
 	}
 	now, err := c.current(ctx, items)
@@ -157,6 +159,11 @@ func (c *creation) freezeItems(ctx context.Context) error {
 		sends, err := c.sends(m, item)
 		if err != nil {
 			return err
+		}
+		if item.Into != "" && item.Skip == "" {
+			if item.Exchange, err = c.privateExchange(ctx, item.Message, item.Into); err != nil {
+				return err
+			}
 		}
 		pos++
 		if _, err := insert.ExecContext(ctx, c.id, pos, item.Message, m.version, sends, m.state, item.Exchange, item.RoutingKey, item.Skip); err != nil {

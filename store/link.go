@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"parkade"
 	"parkade/store/crash"
@@ -57,10 +58,12 @@ func (p *parking) link(ctx context.Context, r *record) error {
 }
 
 // firstOrigin returns where what came back was first published to; died is what its
-// new deaths tell, or nil. One that we put straight into the queue that had failed
-// it before, and that failed there again, was first published where it always was.
+// new deaths tell, or nil. One that we put into the queue that had failed it before,
+// straight or by an exchange of ours, and that failed there again, was first
+// published where it always was.
 func (b sent) firstOrigin(died *parkade.Origin) *parkade.Origin {
-	if !b.queue.Valid || died != nil && *died != (parkade.Origin{RoutingKey: b.queue.String, Queue: b.queue.String}) {
+	ours := died != nil && strings.HasPrefix(died.Exchange, parkade.PrivateExchange+".") && died.Queue == b.queue.String
+	if !b.queue.Valid || died != nil && !ours && *died != (parkade.Origin{RoutingKey: b.queue.String, Queue: b.queue.String}) {
 		return died
 	}
 	return &parkade.Origin{Exchange: b.exchange.String, RoutingKey: b.key.String, Queue: b.queue.String}

@@ -8,7 +8,7 @@ import (
 )
 
 const loading = `
-	SELECT r.id, r.message_id, r.version, m.source_id, m.replays, m.last_outcome, r.exchange, r.routing_key, c.properties, c.headers, c.body
+	SELECT r.id, r.message_id, r.version, m.source_id, m.replays, m.last_outcome, r.exchange, r.routing_key, ` + into + `, c.properties, c.headers, c.body
 	FROM replay r JOIN message m ON m.id = r.message_id JOIN content c ON c.message_id = m.id
 	WHERE r.id > ?
 	ORDER BY r.id`
@@ -29,7 +29,7 @@ func (p *progress) scanLoaded(r row) (loaded, error) {
 		source              parkade.SourceID
 		properties, headers []byte
 	)
-	err := r.Scan(&v.Replay, &v.Message, &v.version, &source, &v.replays, &v.before, &v.to.Exchange, &v.to.RoutingKey,
+	err := r.Scan(&v.Replay, &v.Message, &v.version, &source, &v.replays, &v.before, &v.to.Exchange, &v.to.RoutingKey, &v.Into,
 		&properties, &headers, &v.Draft.Body)
 	if err != nil {
 		return v, err

@@ -45,6 +45,7 @@ type Planned struct {
 	LastReplay parkade.ReplayID
 	Exchange   string
 	RoutingKey string
+	Into       string // not "": by an exchange of ours into this queue, with RoutingKey
 	Skip       string // not "": it stays out, for this reason, but is recorded
 }
 
@@ -89,6 +90,9 @@ func (n NewOperation) states() ([]parkade.State, error) {
 	}
 	if n.Filter != nil && n.Verb == parkade.Replay && n.Target.To != parkade.ToExchange && n.Target.To != parkade.ToQueue {
 		return nil, parkade.Errorf(parkade.Invalid, "Say where all of these messages are to be sent: to an exchange, or to a queue.").At("target")
+	}
+	if n.Filter != nil && n.Target.Private() {
+		return nil, parkade.Errorf(parkade.Invalid, "By an exchange of ours messages are sent one by one as planned.").At("target")
 	}
 	if n.Delay < 0 || n.Delay > MaxDelay || n.Delay > 0 && !sends(n.Verb) {
 		return nil, parkade.Errorf(parkade.Invalid, "Only what is sent can wait, and at most 24 hours.").At("delay")

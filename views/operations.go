@@ -45,8 +45,10 @@ func targetName(o parkade.Operation) string {
 	switch {
 	case o.Verb == parkade.GiveBack:
 		return "their parking queue"
-	case o.Target.To == parkade.ToQueue:
+	case o.Target.To == parkade.ToQueue && o.Target.Queue != "":
 		return o.Target.Queue
+	case o.Target.To == parkade.ToExchange && o.Target.Exchange == "" && o.Target.RoutingKey == "":
+		return "where each one came from"
 	case o.Target.To == parkade.ToExchange && o.Target.Exchange == "":
 		return o.Target.RoutingKey
 	case o.Target.To == parkade.ToExchange:
@@ -57,7 +59,8 @@ func targetName(o parkade.Operation) string {
 
 // targetIsName reports whether targetName is a name in RabbitMQ.
 func targetIsName(o parkade.Operation) bool {
-	return o.Verb == parkade.Replay && (o.Target.To == parkade.ToQueue || o.Target.To == parkade.ToExchange)
+	t := o.Target
+	return o.Verb == parkade.Replay && (t.To == parkade.ToQueue && t.Queue != "" || t.To == parkade.ToExchange && t.Exchange+t.RoutingKey != "")
 }
 
 // toExchange reports whether an operation sends to an exchange, whose name alone

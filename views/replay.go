@@ -112,7 +112,10 @@ func (f ReplayForm) target() string {
 func goesWhere(c parkade.Choice) string {
 	exchange, key := c.Target.Address()
 	way := "Exchange " + Visible(exchange) + ", key " + Visible(plain(key, "(empty)"))
-	if exchange == "" {
+	switch {
+	case c.Target.Private():
+		way = "Into " + Visible(c.Target.Queue) + " by an exchange of ours, key " + Visible(plain(key, "(empty)"))
+	case exchange == "":
 		way = "Straight into " + Visible(key)
 	}
 	switch len(c.Reaches) {

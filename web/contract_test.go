@@ -122,6 +122,8 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 		{"getMessageBody", "GET", "/messages/99/body", "", 404},
 		{"previewReplay", "POST", "/messages/1/preview", "", 200},
 		{"previewReplay", "POST", "/messages/3/preview", `{"target": {"to": "queue", "queue": "orders.work"}}`, 200},
+		{"previewReplay", "POST", "/messages/3/preview", `{"target": {"to": "queue", "queue": "orders.work", "routing_key": "created", "keep_key": true}}`, 200},
+		{"previewReplay", "POST", "/messages/3/preview", `{"target": {"to": "queue", "routing_key": "created"}}`, 422},
 		{"previewReplay", "POST", "/messages/4/preview", `{}`, 200},
 		{"previewReplay", "POST", "/messages/1/preview", `{"target": {"to": "queue", "queue": "nowhere"}}`, 200},
 		{"previewReplay", "POST", "/messages/1/preview", `{"seen": 1, "version": 1}`, 200},

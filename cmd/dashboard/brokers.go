@@ -109,12 +109,13 @@ func forReplays(b *broker.Broker) replay.Broker {
 			if err != nil {
 				return replay.Publisher{}, err
 			}
-			return replay.Publisher{Send: p.Send, Results: p.Results(), Blocked: p.Blocked, Close: p.Close}, nil
+			return replay.Publisher{Send: p.Send, Bind: p.Bind, Results: p.Results(), Blocked: p.Blocked, Close: p.Close}, nil
 		},
 		Topology: b.Topology,
 		Version:  b.KnownVersion,
 		Check:    func(d parkade.Draft) error { return broker.Check(d, b.Limits()) },
 		Risky:    func(d parkade.Draft) bool { return broker.Risky(d, b.Limits()) },
+		MayBind:  b.MayBind, RemoveExchange: b.RemoveExchange,
 	}
 }
 

@@ -205,7 +205,8 @@ CREATE TABLE operation (
   created_at      INTEGER NOT NULL,
   started_at      INTEGER,
   ended_at        INTEGER,
-  dismissed_at    INTEGER
+  dismissed_at    INTEGER,
+  due_at          INTEGER                                -- when a scheduled one starts by itself
 ) STRICT;
 CREATE INDEX operation_active ON operation (id) WHERE state NOT IN ('cancelled', 'finished');
 
@@ -224,6 +225,20 @@ CREATE TABLE operation_item (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operation_item_message ON operation_item (message_id);
 CREATE INDEX operation_item_skipped ON operation_item (operation_id, pos) WHERE skipped <> '';
+
+-- The exchanges of ours by which an operation sends into queues without changing the
+-- routing key. Each is bound to one queue, declared on first use, and removed when
+-- the operation has ended.
+CREATE TABLE private_exchange (
+  operation_id INTEGER NOT NULL REFERENCES operation ON DELETE CASCADE,
+  name         TEXT    NOT NULL,
+  broker       TEXT    NOT NULL,
+  vhost        TEXT    NOT NULL,
+  queue        TEXT    NOT NULL,
+  removed_at   INTEGER,
+  PRIMARY KEY (operation_id, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX private_exchange_left ON private_exchange (operation_id) WHERE removed_at IS NULL;
 
 CREATE TABLE replay (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -107,6 +107,7 @@ func TestAReplayIsHandledAgainByAConsumerThatCountsDeaths(t *testing.T) {
 				Target: parkade.Target{To: parkade.ToQueue, Queue: "orders.work"}, Reaches: []string{"orders.work"},
 				Blocked: "A failure in orders.wait would be lost: nothing is bound to the exchange orders for the key orders.work.",
 			},
+			private(),
 		})
 		s.wantRefused(order(parkade.Target{To: parkade.ToQueue}, nil, first), "would be lost")
 
@@ -146,6 +147,14 @@ func TestAFailureWithTheQueuesNameAsKeyIsLostInTheReferencePipeline(t *testing.T
 			brokertest.WaitReady(t, amqpURL, q, 0)
 		}
 	})
+}
+
+// private is the way into the work queue by an exchange of the dashboard's own.
+func private() choice {
+	return choice{
+		Target: parkade.Target{To: parkade.ToQueue, Queue: work, RoutingKey: placed, Keep: true}, Reaches: []string{work},
+		Warnings: []string{"Whether the login may bind an exchange of ours to that queue isn't known before it is tried, which happens when you choose this."},
+	}
 }
 
 func wantChoices(t *testing.T, p preview, want []choice) {

@@ -104,16 +104,19 @@ func TestAReplayKeepsItsWayThroughRetriesWhateverTheTopology(t *testing.T) {
 				again := step{"failed", tt.back.Exchange, tt.back.Key}
 				w.takes(step{"failed", "orders", placed}, again, step{"parked", tt.back.Exchange, tt.back.Key})
 				m := s.parked(parking, 1)[0]
-				wantChoices(t, s.preview(m.ID, parkade.Target{To: parkade.ToAuto}), tt.choices)
+				wantChoices(t, s.preview(m.ID, parkade.Target{To: parkade.ToAuto}), append(tt.choices, private()))
 				if tt.first != "" {
 					s.wantRefused(order(parkade.Target{To: parkade.ToAuto}, nil, m), tt.first)
 				}
-				for _, target := range tt.targets {
+				for _, target := range append(tt.targets, private().Target) {
 					if op := s.replay(target, m); op.Counts[parkade.Confirmed] != 1 {
 						t.Fatalf("the replay ended with %v", op.Counts)
 					}
 					sent := step{"failed", "orders", placed}
-					if target.To == parkade.ToQueue {
+					switch {
+					case target.Private():
+						sent = step{"failed", parkade.PrivateExchange, placed}
+					case target.To == parkade.ToQueue:
 						sent = step{"failed", "", work}
 					}
 					w.takes(sent, again, step{"parked", tt.back.Exchange, tt.back.Key})
@@ -128,7 +131,7 @@ func TestAReplayKeepsItsWayThroughRetriesWhateverTheTopology(t *testing.T) {
 				w.takes(step{"handled", "orders", placed})
 				for _, q := range tt.loop.others { // what a person chose, they get
 					published, rounds := 1, len(tt.targets)+1
-					brokertest.WaitReady(t, s.amqp, q, published+rounds+mostDeaths*rounds)
+					brokertest.WaitReady(t, s.amqp, q, published+rounds+mostDeaths*(rounds+1)) // the private one adds its retries only
 				}
 			})
 		}

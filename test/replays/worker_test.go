@@ -1,10 +1,13 @@
 package replays
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"parkade"
 )
 
 // worker is a consumer that works by the rules of the reference pipeline, on
@@ -42,6 +45,9 @@ func startWorker(t *testing.T, ch *amqp.Channel, queue, parking string) *worker 
 			if err != nil {
 				t.Errorf("the worker ends: %v", err)
 				return
+			}
+			if strings.HasPrefix(d.Exchange, parkade.PrivateExchange) { // each operation has its own
+				d.Exchange = parkade.PrivateExchange
 			}
 			w.steps <- step{what, d.Exchange, d.RoutingKey}
 		}
