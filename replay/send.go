@@ -19,7 +19,7 @@ const (
 // returns how long nothing is to be done unless something happens.
 func (w *work) send(lanes context.Context) time.Duration {
 	if len(w.queue) == 0 || w.alone {
-		return forever
+		return w.confirms()
 	}
 	s := w.queue[0]
 	l := w.lane(s)
@@ -36,8 +36,7 @@ func (w *work) send(lanes context.Context) time.Duration {
 		w.refuse(sentence)
 		return 0
 	}
-	if _, why, blocked := l.open.Blocked(); blocked {
-		w.say("RabbitMQ takes no messages at the moment: " + why + ".")
+	if w.blocked(l) {
 		return blockedFor
 	}
 	if w.op.Verb == parkade.GiveBack && b.Quiet != nil && !b.Quiet(s.Queue) {
@@ -49,7 +48,7 @@ func (w *work) send(lanes context.Context) time.Duration {
 	}
 	alone := l.alone(s, b)
 	if alone && len(w.flying) > 0 {
-		return forever
+		return w.confirms()
 	}
 	if pause := w.pace(); pause > 0 {
 		return pause
@@ -90,6 +89,33 @@ func (w *work) bind(l *lane, s parkade.Send) bool {
 		l.opening = true // until it has told all results
 	}
 	return false
+}
+
+// confirms returns how long to wait where there is nothing to do but that. A broker
+// that takes nothing says so only after it was sent something, maybe the last.
+func (w *work) confirms() time.Duration {
+	if len(w.flying) == 0 {
+		return forever
+	}
+	for _, l := range w.lanes {
+		if w.blocked(l) {
+			return blockedFor
+		}
+	}
+	w.say("")
+	return blockedFor
+}
+
+// blocked reports whether the broker of a lane takes nothing, and says so.
+func (w *work) blocked(l *lane) bool {
+	if l.open == nil {
+		return false
+	}
+	_, why, blocked := l.open.Blocked()
+	if blocked {
+		w.say("RabbitMQ takes no messages at the moment: " + why + ".")
+	}
+	return blocked
 }
 
 // pace returns how long the rate limit holds the head of the queue back.

@@ -37,7 +37,7 @@ func TestWhatBreaksMidFlightLosesAndClaimsNothing(t *testing.T) {
 			ends: []parkade.Outcome{parkade.Unknown}, some: parkade.Unknown, rate: 10,
 		},
 		"the network dies with messages on it": {
-			breaks: func(t *testing.T, s stage, p *brokertest.Proxy, _ int) {
+			breaks: func(t *testing.T, _ stage, p *brokertest.Proxy, _ int) {
 				t.Helper()
 				p.Hold()
 				before := p.Held()

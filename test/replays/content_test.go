@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -103,10 +104,7 @@ func numberOf(headers []header) int {
 // of the preview and by nothing else.
 func wantListed(t *rapid.T, parked amqp.Publishing, consumed amqp.Delivery, p preview) {
 	want, stamps := parked, 0
-	want.Headers = amqp.Table{}
-	for name, v := range parked.Headers {
-		want.Headers[name] = v
-	}
+	want.Headers = maps.Clone(parked.Headers)
 	listed := map[string]bool{}
 	for _, line := range p.Treatments {
 		name := fmt.Sprint(line.Name, line.Header)

@@ -4,6 +4,7 @@ package replays
 
 import (
 	"flag"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -94,6 +95,9 @@ type (
 		Left     int64                     `json:"left"`
 		CameBack int64                     `json:"came_back"`
 		Counts   map[parkade.Outcome]int64 `json:"counts"`
+		Waiting  *struct {
+			Why string `json:"why"`
+		} `json:"waiting"`
 	}
 	choice struct {
 		Target   parkade.Target `json:"target"`
@@ -165,9 +169,7 @@ func order(target parkade.Target, more map[string]any, messages ...message) map[
 		ids[i] = m.ID
 	}
 	request := map[string]any{"verb": "replay", "select": map[string]any{"ids": ids}, "target": target}
-	for name, v := range more {
-		request[name] = v
-	}
+	maps.Copy(request, more)
 	return request
 }
 
