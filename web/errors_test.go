@@ -39,7 +39,7 @@ func TestARequestIsBounded(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	big := `{"verb": "replay", "reason": "` + strings.Repeat("x", 5<<20) + `"}`
-	if w := s.ask(t, "POST", "/api/v1/operations", big); w.Code != http.StatusRequestEntityTooLarge {
+	if w := s.ask(t, "POST", "/api/v1/drains/start", big); w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d", w.Code)
 	}
 	if w := s.ask(t, "POST", "/api/v1/operations", "verb=replay", "Content-Type", "application/x-www-form-urlencoded"); w.Code != http.StatusUnprocessableEntity {
