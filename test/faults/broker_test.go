@@ -51,8 +51,12 @@ func TestNoReplayIsLostOrClaimedWhenItsConnectionIsClosed(t *testing.T) {
 		r.Ready()
 		op := r.order(parkade.Parked, straight(r.target), 250) // a connection shows some 5 s after it opened
 		for range closings {
-			brokertest.CloseConnections(t, s.broker, s.amqp, "replay")
-			r.resume(op) // it pauses after many without a confirm
+			brokertest.CloseConnections(t, s.broker, s.amqp, "replay "+op.ID)
+			before := r.confirmed(op)
+			r.Eventually("it goes on", time.Minute, func() bool { // it pauses after many without a confirm
+				r.resume(op)
+				return r.confirmed(op) > before+100
+			})
 		}
 		r.finish(op)
 		r.insist(t)

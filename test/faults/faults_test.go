@@ -18,7 +18,7 @@ import (
 )
 
 // atOnce is how many tests run at once: they mostly wait for brokers and disks.
-const atOnce = "4"
+const atOnce = "6"
 
 func TestMain(m *testing.M) {
 	flag.Parse()

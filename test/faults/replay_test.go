@@ -34,12 +34,12 @@ func TestNoReplayIsLostOrClaimedWhenItIsKilledAtRandom(t *testing.T) {
 
 func TestNoReplayIsLostOrClaimedWhenItIsKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
-	const n = 600 // three chunks
 	type steps func(t *testing.T, r *replaying, op *operation)
 	tests := []struct {
 		point  string
 		broker bool // what the broker does then is part of it
 		over   bool // an exchange, which may go meanwhile
+		slow   bool // it takes seconds to get hold of its connection
 		rate   float64
 		then   steps
 	}{
@@ -58,7 +58,7 @@ func TestNoReplayIsLostOrClaimedWhenItIsKilledAtEachPoint(t *testing.T) {
 		{point: "replay.return_read", broker: true, over: true, rate: 300, then: unbind},
 		{point: "replay.return_read@10", over: true, rate: 300, then: unbind},
 		{point: "replay.exception_read", broker: true, over: true, rate: 50, then: dropExchange},
-		{point: "replay.timeout_cut", broker: true, rate: 300, then: cutReplay},
+		{point: "replay.timeout_cut", broker: true, slow: true, rate: 300, then: cutReplay},
 		{point: "job.pausing", rate: 300, then: steer("pause")},
 		{point: "job.cancelling", rate: 300, then: steer("cancel")},
 		{point: "job.given_back", rate: 300, then: steer("cancel")},
@@ -71,6 +71,10 @@ func TestNoReplayIsLostOrClaimedWhenItIsKilledAtEachPoint(t *testing.T) {
 				continue
 			}
 			t.Run(tt.point, func(t *testing.T) {
+				n := 600 // three chunks
+				if tt.slow {
+					n = 4500
+				}
 				r := stocked(t, s, tt.point, n)
 				to := straight(r.target)
 				if tt.over {
@@ -120,11 +124,20 @@ func unbind(t *testing.T, r *replaying, op *operation) {
 	}
 }
 
-// cutReplay closes the connection that an operation sends over.
+// cutReplay closes the connection that an operation sends over, until something was
+// on its way at that moment.
 func cutReplay(t *testing.T, r *replaying, op *operation) {
 	t.Helper()
 	r.underWay(op)
-	brokertest.CloseConnections(t, r.broker, r.amqp, "replay")
+	for range 3 {
+		brokertest.CloseConnections(t, r.broker, r.amqp, "replay "+op.ID)
+		for range 20 {
+			if _, err := r.Try(http.MethodGet, "/operations/"+op.ID, nil, nil); err != nil {
+				return // it is dead
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
 }
 
 // steer pauses or cancels an operation; the process may die before it answers.
@@ -143,11 +156,7 @@ func terminate(_ *testing.T, r *replaying, op *operation) {
 
 // underWay waits until something of an operation is confirmed.
 func (r *replaying) underWay(op *operation) {
-	r.Eventually("the operation is under way", 20*time.Second, func() bool {
-		var now struct{ Counts map[parkade.Outcome]int64 }
-		r.Get("/operations/"+op.ID, &now)
-		return now.Counts[parkade.Confirmed] > 0
-	})
+	r.Eventually("the operation is under way", 20*time.Second, func() bool { return r.confirmed(op) > 0 })
 }
 
 // A replay into its own parking queue comes back at once, often before it is

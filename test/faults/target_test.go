@@ -28,9 +28,9 @@ type replaying struct {
 
 // operation is what the API says of one.
 type operation struct {
-	ID    string
-	State parkade.OperationState
-	Why   string
+	ID     string
+	State  parkade.OperationState
+	Counts map[parkade.Outcome]int64
 }
 
 // stocked returns a dashboard with n messages parked, which doesn't run. Their
@@ -68,6 +68,12 @@ func (r *replaying) resume(op *operation) {
 	if op.State == parkade.Interrupted || op.State == parkade.Paused {
 		r.Post("/operations/"+op.ID+"/resume", nil, nil)
 	}
+}
+
+// confirmed returns how many messages of an operation are confirmed by now.
+func (r *replaying) confirmed(op *operation) int64 {
+	r.Get("/operations/"+op.ID, op)
+	return op.Counts[parkade.Confirmed]
 }
 
 // finish resumes the operation whenever it stands still, until it has ended.
