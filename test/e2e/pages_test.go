@@ -233,7 +233,7 @@ func TestAPayloadOf16MiBIsShownAndGivenOutWhole(t *testing.T) {
 			b.fits(as)
 		}
 	}
-	r, err := http.Get(s.URL + "/messages/1/body") //nolint:noctx // the client of a test
+	r, err := http.Get(s.URL + "/messages/1/body")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestPagesWithoutABroker(t *testing.T) {
 		page{path: "/", reads: "doesn't answer"},
 		page{path: "/messages", reads: "came back"},
 		page{path: "/messages/4", reads: "12345678901234567890"},
-		page{path: "/replay?id=4", reads: "Not now"},
+		page{path: "/replay?id=4", reads: "order.placed → not known"},
 		page{path: "/queues", reads: parking},
 		page{path: "/queue" + queue, reads: parking},
 		page{path: "/settings", reads: "Settings"},
