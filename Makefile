@@ -33,6 +33,7 @@ lint: tools/bin/golangci-lint tools/bin/templ ## Run the linters, change nothing
 .PHONY: test
 test: ## Run every test that can run here (in CI all of them)
 	@if [[ -n "$${CI:-}" ]]; then dev/install; fi
+	@[[ -n "$$(type -P chromium chromium-browser google-chrome)" ]] || echo "left out: what needs a browser; dev/install brings Chromium" >&2
 	dev/with-brokers $(TEST) ./...
 
 .PHONY: soak
