@@ -18,9 +18,10 @@ const (
 	lateFor   = 24 * time.Hour
 )
 
-// BeginSession starts a session of a drain, before its connection is dialled. up
-// says that the queue's node is known to have run since the last session was
-// alive; false when it isn't known. heartbeat is that of the connection to come.
+// BeginSession starts a session of a drain, once its connection stands and before
+// it consumes (ADR 8). up says that the queue's node is known to have run since the
+// last session was alive; false when it isn't known. heartbeat is that of the
+// connection.
 func (s *Store) BeginSession(ctx context.Context, id parkade.SourceID, up bool, heartbeat time.Duration) (parkade.Session, error) {
 	var session parkade.Session
 	err := s.write(ctx, Drains, func(tx *sql.Tx) error {
