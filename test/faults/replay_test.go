@@ -164,7 +164,7 @@ func (r *replaying) underWay(op *operation) {
 func TestReplayThatComesBackIsRecognisedWhenItIsKilled(t *testing.T) {
 	t.Parallel()
 	eachNewSite(t, func(t *testing.T, s site) {
-		for _, point := range []string{"drain.came_back", "drain.came_back@100", "replay.outcome_open", "drain.acked"} {
+		for _, point := range []string{"drain.came_back", "drain.came_back@20", "replay.outcome_open", "drain.acked"} {
 			t.Run(point, func(t *testing.T) {
 				const n = 300 // slow enough that outcomes wait for the next chunk
 				r := stocked(t, s, point, n)
