@@ -62,6 +62,17 @@ type Replay struct {
 	Canary       *Canary        // nil: none
 }
 
+// Fallback returns where messages without an origin go, or nil.
+func (r Replay) Fallback() *parkade.Target {
+	switch t := r.Target; {
+	case t.Queue != "":
+		return &parkade.Target{To: parkade.ToQueue, Queue: t.Queue}
+	case t.Exchange != "" || t.RoutingKey != "":
+		return &parkade.Target{To: parkade.ToExchange, Exchange: t.Exchange, RoutingKey: t.RoutingKey}
+	}
+	return nil
+}
+
 // Canary is how a replay begins with a few messages.
 type Canary struct {
 	Steps []int64

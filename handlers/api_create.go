@@ -233,7 +233,7 @@ func (h apiOperations) draft(c echo.Context, n newOperation) (store.NewOperation
 	}
 	plan, err := h.Planner.Plan(ctx, replay.Request{IDs: ids, Filter: filter, Accept: n.Include, Target: out.Target})
 	if err != nil || n.DryRun {
-		return out, toJSONPlan(plan), err
+		return out, h.jsonPlan(plan), err
 	}
 	if missing := len(ids) - len(plan.Items); len(n.Select.IDs) > 0 && missing > 0 {
 		return out, jsonPlan{}, parkade.Errorf(parkade.NotFound, "%d of the selected messages are no longer here. Nothing was changed.", missing)

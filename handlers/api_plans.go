@@ -79,6 +79,7 @@ type jsonGroup struct {
 	Queue      string          `json:"queue"`
 	Origin     *parkade.Origin `json:"origin"`
 	Guess      bool            `json:"guess"`
+	Policy     jsonPolicy      `json:"policy"`
 	Messages   int64           `json:"messages"`
 	Example    string          `json:"example"`
 	Choices    []jsonChoice    `json:"choices"`
@@ -87,9 +88,9 @@ type jsonGroup struct {
 	Treatments []jsonTreatment `json:"treatments"`
 }
 
-func toJSONGroup(g replay.Group) jsonGroup {
+func (d Deps) jsonGroup(g replay.Group) jsonGroup {
 	out := jsonGroup{
-		Broker: g.Queue.Broker, Vhost: g.Queue.Vhost, Queue: g.Queue.Name, Origin: g.Origin, Guess: g.Guess,
+		Broker: g.Queue.Broker, Vhost: g.Queue.Vhost, Queue: g.Queue.Name, Origin: g.Origin, Guess: g.Guess, Policy: d.jsonPolicy(g.Queue),
 		Messages: g.Messages, Example: jsonID(g.Example), Choices: each(g.Choices, toJSONChoice), Problem: g.Why,
 		Treatments: each(g.Treatments, toJSONTreatment),
 	}
@@ -110,10 +111,10 @@ type jsonPlan struct {
 	Groups  []jsonGroup  `json:"groups"`
 }
 
-func toJSONPlan(p replay.Plan) jsonPlan {
+func (d Deps) jsonPlan(p replay.Plan) jsonPlan {
 	return jsonPlan{
 		DryRun: true, Verb: parkade.Replay, Count: p.Expects.Count, Skipped: p.Expects.Count - p.Send, Hash: p.Expects.Hash,
 		Skips:  each(p.Skips, func(s replay.Skip) jsonSkip { return jsonSkip(s) }),
-		Groups: each(p.Groups, toJSONGroup),
+		Groups: each(p.Groups, d.jsonGroup),
 	}
 }

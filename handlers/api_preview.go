@@ -39,18 +39,19 @@ type jsonPreview struct {
 	Facts      []jsonFact      `json:"facts"`
 	FactsAt    *time.Time      `json:"facts_at,omitempty"`
 	Findings   []jsonFinding   `json:"findings"`
+	Policy     jsonPolicy      `json:"policy"`
 	Rate       float64         `json:"rate"`
 	Problem    string          `json:"problem"`
 	Hash       string          `json:"hash"`
 }
 
-func toJSONPreview(v replay.Preview) jsonPreview {
+func (d Deps) jsonPreview(v replay.Preview) jsonPreview {
 	out := jsonPreview{
 		Message: jsonID(v.Message.ID), Version: v.Message.Version, Sends: v.Sends, Wrapper: v.Message.Wrapper,
 		Choices: each(v.Choices, toJSONChoice), Treatments: each(v.Treatments, toJSONTreatment),
 		BodySize: int64(len(v.Draft.Body)), SHA256: hex.EncodeToString(v.BodyHash[:]),
 		Facts: each(v.Facts, toJSONFact), FactsAt: jsonTime(v.FactsAt), Findings: each(v.Findings, func(f parkade.Finding) jsonFinding { return jsonFinding(f) }),
-		Rate: v.Rate, Problem: v.Refused(), Hash: v.Hash,
+		Policy: d.jsonPolicy(v.Message.Queue), Rate: v.Rate, Problem: v.Refused(), Hash: v.Hash,
 	}
 	if v.Chosen != nil {
 		out.Chosen = new(toJSONChoice(*v.Chosen))
@@ -106,7 +107,7 @@ func (h apiMessages) preview(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, toJSONPreview(v))
+	return c.JSON(http.StatusOK, h.jsonPreview(v))
 }
 
 func bothVersions() error {

@@ -178,3 +178,12 @@ func TestASheetIsAPartOfAPage(t *testing.T) {
 		t.Errorf("nothing ticked answers %d: %s", none.Code, text(none))
 	}
 }
+
+func TestAnotherTargetIsChosenFromWhatExistsAndThePolicyIsShown(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	storetest.Park(t, s.Store, storetest.Queue(), storetest.Delivery("a", "{}"))
+	page := s.ask(t, "/replay?id=1", nil)
+	wants(t, page.Body.String(), `list="replay-exchanges"`, `<option value="orders">`, `<option value="orders.work">`, `<option value="elsewhere">`)
+	wants(t, text(page), "By the configuration they go where each one came from, worked out from the bindings")
+}

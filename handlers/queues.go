@@ -47,7 +47,7 @@ func (h queuePages) one(c echo.Context) error {
 	if !known && !row.Known {
 		return parkade.Errorf(parkade.NotFound, "There is no broker called %q in the configuration, and nothing of such a queue is stored here.", q.Broker)
 	}
-	page := views.QueuePage{Shell: shell(c, h.Deps), QueueRow: row, Policy: h.policy(q)}
+	page := views.QueuePage{Shell: shell(c, h.Deps), QueueRow: row, Policy: h.policyWords(q)}
 	page.Path = "/queues"
 	if row.Known {
 		if page.Facts, page.Checked, err = h.Drains.Preflight(ctx, q); err != nil {
@@ -78,10 +78,4 @@ func (h queuePages) stored(c echo.Context, q parkade.Queue) ([]views.StateCount,
 		}
 	}
 	return all, nil
-}
-
-// policy says in words how messages of a queue are replayed.
-func (h queuePages) policy(q parkade.Queue) string {
-	p, _ := h.Config().Parking(q)
-	return replayWords(p.Replay)
 }

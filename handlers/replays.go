@@ -161,8 +161,10 @@ func (h replays) show(c echo.Context, r replayAsked, status int, problem error) 
 		form.Skips = append(form.Skips, views.ReplaySkip(s))
 	}
 	for _, g := range plan.Groups {
+		form.AddNames(h.Planner.Names(ctx, g.Queue))
 		form.Groups = append(form.Groups, views.ReplayGroup{
-			Queue: g.Queue, Origin: g.Origin, Guess: g.Guess, Messages: g.Messages, Example: g.Example, Chosen: g.Chosen, Why: g.Why, Treatments: g.Treatments,
+			Policy: h.policyWords(g.Queue),
+			Queue:  g.Queue, Origin: g.Origin, Guess: g.Guess, Messages: g.Messages, Example: g.Example, Chosen: g.Chosen, Why: g.Why, Treatments: g.Treatments,
 		})
 	}
 	form.Options, form.To = options(plan, form.To)

@@ -6,12 +6,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 
-	"parkade"
 	"parkade/config"
 	"parkade/store"
 	"parkade/views"
@@ -73,32 +71,10 @@ func brokerSection(b config.Broker) views.SettingSection {
 		if p.Auto {
 			drain = "drained without being asked"
 		}
-		s.Lines = append(s.Lines, views.Setting{Name: "parking queue", Value: p.Queue + " in vhost " + p.Vhost + ": " + drain + "; replays " + replayWords(p.Replay)})
+		s.Lines = append(s.Lines, views.Setting{Name: "parking queue", Value: p.Queue + " in vhost " + p.Vhost + ": " + drain + ". Its replays " + replayWords(p.Replay) + "."})
 	}
 	if len(b.Parking) == 0 {
 		s.Lines = append(s.Lines, views.Setting{Name: "parking queues", Value: "none listed: those whose names look like it are offered"})
-	}
-	return s
-}
-
-// replayWords says how messages of a parking queue are replayed.
-func replayWords(r config.Replay) string {
-	s := "go where each one came from, worked out from the bindings"
-	switch t := r.Target; t.To {
-	case parkade.ToQueue:
-		s = "go straight into the queue " + t.Queue
-	case parkade.ToExchange:
-		s = "go to the exchange " + t.Exchange
-		if t.RoutingKey != "" {
-			s += " with the key " + t.RoutingKey
-		}
-	case parkade.ToAuto:
-	}
-	if r.Rate > 0 {
-		s += ", at most " + strconv.FormatFloat(r.Rate, 'g', -1, 64) + " a second"
-	}
-	if len(r.ResetHeaders) > 0 {
-		s += ", without the headers " + strings.Join(r.ResetHeaders, ", ")
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"slices"
 	"strings"
 
 	"parkade"
@@ -30,6 +31,24 @@ type ReplayForm struct {
 	Key        string // makes sending the form twice one operation
 	Seen       string // a hash of all that is shown
 	Problem    string // why nothing was sent
+
+	Exchanges []string // that exist, to choose from
+	Queues    []string
+}
+
+// mostNames is how many names a field offers.
+const mostNames = 1000
+
+// AddNames adds exchanges and queues to choose from.
+func (f *ReplayForm) AddNames(exchanges, queues []string) {
+	add := func(to *[]string, names []string) {
+		*to = append(*to, names...)
+		slices.Sort(*to)
+		*to = slices.Compact(*to)
+		*to = (*to)[:min(len(*to), mostNames)]
+	}
+	add(&f.Exchanges, exchanges)
+	add(&f.Queues, queues)
 }
 
 // Selection is the messages that a form is about: ids, or all that match a filter.
@@ -39,12 +58,13 @@ type Selection struct {
 	Filtered bool
 	Filter   string              // as a query
 	Retry    parkade.OperationID // those that failed in it; 0: not of an operation
-	Failures []Ending           // of Retry
+	Failures []Ending            // of Retry
 	Selected int64
 }
 
 // ReplayGroup is messages that came from the same place and go the same way.
 type ReplayGroup struct {
+	Policy     string // what the configuration says about its replays, after "they"
 	Queue      parkade.Queue
 	Origin     *parkade.Origin
 	Guess      bool

@@ -134,12 +134,8 @@ func drainRules(c *config.Config) []drain.Rule {
 func replayRule(c *config.Config, q parkade.Queue) replay.Rule {
 	p, _ := c.Parking(q)
 	rule := replay.Rule{To: p.Replay.Target.To, Policy: parkade.Policy{ResetHeaders: p.Replay.ResetHeaders}, Rate: p.Replay.Rate}
-	t := p.Replay.Target
-	switch {
-	case t.Queue != "":
-		rule.Fallback = parkade.Target{To: parkade.ToQueue, Queue: t.Queue}
-	case t.Exchange != "" || t.RoutingKey != "":
-		rule.Fallback = parkade.Target{To: parkade.ToExchange, Exchange: t.Exchange, RoutingKey: t.RoutingKey}
+	if t := p.Replay.Fallback(); t != nil {
+		rule.Fallback = *t
 	}
 	return rule
 }
