@@ -278,3 +278,29 @@ func noSpace(text string) string {
 	}, text)
 }
 
+// keeps says what the form puts back by itself.
+func (t typing) keeps() string {
+	if t.As != AsText {
+		return ""
+	}
+	var all []string
+	if t.coding != "" {
+		all = append(all, "decoded from "+t.coding+", encoded again if you change it")
+	}
+	switch {
+	case t.wide != nil:
+		all = append(all, "UTF-16")
+	case len(t.mark) > 0:
+		all = append(all, "UTF-8 with a byte order mark")
+	}
+	ends := lineEnds(t.text)
+	switch common := commonest(ends); {
+	case slices.ContainsFunc(ends, func(e string) bool { return e != common }):
+		all = append(all, "mixed line ends, kept line by line")
+	case common == "\r\n":
+		all = append(all, "CRLF")
+	case common == "\r":
+		all = append(all, "CR")
+	}
+	return strings.Join(all, ", ")
+}

@@ -85,6 +85,9 @@ func (h messages) history(ctx context.Context, page *views.MessagePage) error {
 		}
 		page.Rounds = append(page.Rounds, r)
 	}
+	if page.Edits, err = h.Store.Versions(ctx, page.Message.ID); err != nil {
+		return err
+	}
 	page.Actions, err = h.Store.Actions(ctx, store.ActionFilter{Message: page.Message.ID}, 0, recentActions)
 	return err
 }

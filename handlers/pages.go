@@ -15,7 +15,7 @@ func pageRoutes(d Deps) []Route { return append(messageRoutes(d), watchRoutes(d)
 
 // messageRoutes lists the pages about messages and what is done with them.
 func messageRoutes(d Deps) []Route {
-	list, sends := messages{d}, replays{d}
+	list, sends, mends := messages{d}, replays{d}, edits{d}
 	const get, post = http.MethodGet, http.MethodPost
 	all := []Route{
 		{get, "/rail", Viewer, pages{d}.rail},
@@ -23,6 +23,8 @@ func messageRoutes(d Deps) []Route {
 		{get, "/messages/:id", Viewer, list.one},
 		{get, "/messages/:id/body", Viewer, apiMessages{d}.body},
 		{post, "/messages/:id/decide", Operator, list.decide},
+		{get, "/messages/:id/edit", Viewer, mends.ask},
+		{post, "/messages/:id/edit", Operator, mends.do},
 		{get, "/replay", Viewer, sends.ask},
 		{post, "/replay", Operator, sends.create},
 	}

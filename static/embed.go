@@ -28,13 +28,14 @@ var source embed.FS
 var assets = map[string][]string{
 	"app.css": {
 		"css/layers.css", "vendor/tabler.css", "css/tokens.css", "css/base.css", "css/shell.css",
-		"css/parts.css", "css/tables.css", "css/payload.css", "css/pages.css", "css/flow.css", "css/small.css",
+		"css/parts.css", "css/tables.css", "css/payload.css", "css/pages.css", "css/flow.css", "css/edit.css", "css/small.css",
 	},
 	"app.js": {
 		"vendor/htmx.min.js", "vendor/hx-sse.min.js",
 		"js/app.js", "js/live.js", "js/ticks.js", "js/keys.js",
 	},
 	"theme.js":    {"js/theme.js"},
+	"editor.js":   {"vendor/codemirror.min.js", "js/editor.js"},
 	"sprite.svg":  {"vendor/sprite.svg"},
 	"favicon.svg": {"favicon.svg"},
 }

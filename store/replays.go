@@ -11,7 +11,7 @@ import (
 // with run and message m.
 const replayColumns = `r.id, r.operation_id, r.message_id, r.version, run.epoch, r.exchange, r.routing_key, r.state, r.why, r.came_back,
 	COALESCE((SELECT b.id FROM message b WHERE b.came_from = r.id ORDER BY b.id LIMIT 1), 0),
-	r.intent_at, COALESCE(r.done_at, 0), COALESCE(r.sent_hash, m.body_hash), COALESCE(r.settled_by, ''), COALESCE(r.settled_as, '')`
+	(SELECT o.by FROM operation o WHERE o.id = r.operation_id), r.intent_at, COALESCE(r.done_at, 0), COALESCE(r.sent_hash, m.body_hash), COALESCE(r.settled_by, ''), COALESCE(r.settled_as, '')`
 
 // replayRow is a ReplayRecord on its way out of the database.
 type replayRow struct {
@@ -23,7 +23,7 @@ type replayRow struct {
 func (v *replayRow) fields() []any {
 	return []any{
 		&v.ID, &v.Operation, &v.Message, &v.Version, &v.epoch, &v.Exchange, &v.RoutingKey, &v.Outcome, &v.Why, &v.CameBack,
-		&v.ReturnedAs, &v.sent, &v.ended, &v.hash, &v.DecidedBy, &v.DecidedAs,
+		&v.ReturnedAs, &v.By, &v.sent, &v.ended, &v.hash, &v.DecidedBy, &v.DecidedAs,
 	}
 }
 

@@ -13,8 +13,9 @@ type MessagePage struct {
 	Message parkade.Message
 	Deaths  []parkade.Death
 	Payload Payload
-	Carried []Carried // properties, then headers
-	Rounds  []Round   // of the same message, newest first
+	Carried []Carried      // properties, then headers
+	Rounds  []Round        // of the same message, newest first
+	Edits   []parkade.Edit // every version, newest first
 	Actions []parkade.Action
 	Prev    parkade.MessageID
 	Next    parkade.MessageID
@@ -235,4 +236,15 @@ func emptyValue(c Carried) string {
 		return "not there"
 	}
 	return "empty"
+}
+
+// sendsWords says which version a replay sends, where that isn't what arrived.
+func sendsWords(m parkade.Message) string {
+	switch m.Sends() {
+	case parkade.Arrived:
+		return ""
+	case parkade.Unwrapped:
+		return "It arrived in an error wrapper of " + m.Wrapper.Name() + ". A replay sends what is in it."
+	}
+	return "It was edited: a replay sends " + versionName(m.Version) + "."
 }
