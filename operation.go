@@ -141,6 +141,7 @@ type ReplayRecord struct {
 	Why        string
 	CameBack   bool
 	ReturnedAs MessageID // the message that carried this stamp back, or 0
+	By         string    // who made its operation
 	SentAt     time.Time
 	EndedAt    time.Time // zero: not yet
 	SentHash   [32]byte  // SHA-256 of the body that was sent
