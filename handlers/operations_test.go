@@ -166,3 +166,43 @@ func TestWhatWasHandledElsewhereNeedsNoLook(t *testing.T) {
 	}
 	w.has(w.reads(path), "1 Unroutable")
 }
+
+func TestTwoTabsAndDoubleClicksSteerAnOperationOnce(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	path := "/operations/" + w.worked().ID.String()
+	for _, step := range []struct {
+		press string
+		state parkade.OperationState
+		stale map[string]int // what a tab that is behind still offers, and what it is told
+	}{
+		{"pause", parkade.Paused, nil},
+		{"resume", parkade.Running, nil},
+		{"cancel", parkade.Cancelled, map[string]int{"pause": http.StatusConflict, "resume": http.StatusConflict, "cancel": http.StatusOK}},
+	} {
+		for range 2 {
+			if answer := w.ask(path+"/"+step.press, url.Values{}); answer.Code != http.StatusSeeOther {
+				t.Errorf("%s on the page answers %d", step.press, answer.Code)
+			}
+			if answer := w.ask("/api/v1"+path+"/"+step.press, url.Values{}); answer.Code != http.StatusOK {
+				t.Errorf("%s by the API answers %d: %s", step.press, answer.Code, answer.Body)
+			}
+		}
+		o, err := w.store.Operation(t.Context(), 1)
+		if err != nil || o.State != step.state {
+			t.Fatalf("after %s it is %s (%v)", step.press, o.State, err)
+		}
+		for press, want := range step.stale {
+			if answer := w.ask("/api/v1"+path+"/"+press, url.Values{}); answer.Code != want {
+				t.Errorf("%s afterwards answers %d, want %d", press, answer.Code, want)
+			}
+			if answer := w.ask(path+"/"+press, url.Values{}); want == http.StatusConflict {
+				w.has(plain(answer.Body.String()), "Operation #1 can't be", "it is cancelled")
+			}
+		}
+	}
+	actions, err := w.store.Actions(t.Context(), store.ActionFilter{Operation: 1}, 0, 10)
+	if err != nil || len(actions) != 4 { // made, paused, resumed, cancelled
+		t.Errorf("the trail has %d actions (%v)", len(actions), err)
+	}
+}

@@ -118,3 +118,63 @@ func TestOnlyWhatIsSentCanWait(t *testing.T) {
 		}
 	}
 }
+
+func TestSteeringIsTheSameAcrossRestarts(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "parkade.db")
+	s := storetest.Reopen(t, path)
+	id := waiting(t, s).ID
+	do := func(steer func(*store.Store) error) func() error { return func() error { return steer(s) } }
+	resume := do(func(s *store.Store) error { return s.Resume(t.Context(), id, "ann") })
+	pause := do(func(s *store.Store) error { return s.Pause(t.Context(), id, "ann") })
+	cancel := do(func(s *store.Store) error { return s.Cancel(t.Context(), id, "ann") })
+	for _, step := range []struct {
+		steer         func() error
+		state, booted parkade.OperationState
+		why           string // after the restart
+	}{
+		{resume, parkade.Running, parkade.Interrupted, "The dashboard stopped while it was at work."},
+		{resume, parkade.Running, parkade.Interrupted, "The dashboard stopped while it was at work."},
+		{resume, parkade.Running, parkade.Interrupted, "The dashboard stopped while it was at work."},
+		{cancel, parkade.Cancelled, parkade.Cancelled, "Cancelled by ann."},
+	} {
+		if err := step.steer(); err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, s, id, step.state)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = storetest.Reopen(t, path)
+		if o := wantState(t, s, id, step.booted); o.Why != step.why {
+			t.Errorf("it is %s because %q", o.State, o.Why)
+		}
+	}
+	id = waitingAgain(t, s)
+	if err := resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := pause(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = storetest.Reopen(t, path)
+	if o := wantState(t, s, id, parkade.Paused); o.Why != "Paused by ann." || o.Left != 2 {
+		t.Errorf("it is paused because %q with %d to go", o.Why, o.Left)
+	}
+	wantSound(t, s)
+}
+
+// waitingAgain makes an operation like that of waiting from the same messages.
+func waitingAgain(t *testing.T, s *store.Store) parkade.OperationID {
+	t.Helper()
+	o, _, err := s.Create(t.Context(), store.NewOperation{
+		Verb: parkade.Replay, IDs: []parkade.MessageID{1, 2}, Target: parkade.Target{To: parkade.ToQueue, Queue: "orders.work"}, By: "ann", Delay: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.ID
+}
