@@ -13,8 +13,8 @@ type Filter struct {
 	Queue      string
 	State      State // "" is every state
 	Reason     string
-	NoReason   bool // no death tells why; excludes Reason
-	RoutingKey string
+	NoReason   bool   // no death tells why; excludes Reason
+	RoutingKey string // that it was published with, or arrived with where its origin isn't known
 	MessageID  string // exactly
 	Outcome    Outcome
 	CameBack   bool          // messages that came back after a replay

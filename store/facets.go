@@ -14,7 +14,7 @@ import (
 type Facets struct {
 	Queues  []parkade.Queue
 	Reasons []string
-	Keys    []string // routing keys
+	Keys    []string // routing keys, as in a Filter
 }
 
 // maxFacets bounds the values of one facet.
@@ -43,9 +43,9 @@ const (
 		SELECT value FROM v WHERE value <> '' ORDER BY value`
 	distinctKeys = `
 		WITH RECURSIVE v(value) AS (
-		  SELECT min(routing_key) FROM message
+		  SELECT min(coalesce(origin_key, routing_key)) FROM message
 		  UNION ALL
-		  SELECT (SELECT min(routing_key) FROM message WHERE routing_key > v.value) FROM v WHERE v.value IS NOT NULL
+		  SELECT (SELECT min(coalesce(origin_key, routing_key)) FROM message WHERE coalesce(origin_key, routing_key) > v.value) FROM v WHERE v.value IS NOT NULL
 		  LIMIT ?)
 		SELECT value FROM v WHERE value <> '' ORDER BY value`
 )

@@ -37,7 +37,7 @@ func (s *Store) matching(f parkade.Filter, sources []parkade.SourceID) where {
 		w.and(`m.reason = ?`, f.Reason)
 	}
 	if f.RoutingKey != "" {
-		w.and(`m.routing_key = ?`, f.RoutingKey)
+		w.and(`coalesce(m.origin_key, m.routing_key) = ?`, f.RoutingKey)
 	}
 	if f.MessageID != "" {
 		w.and(`m.id IN (`+withMessageID+`)`, f.MessageID)

@@ -131,7 +131,7 @@ func TestFacetsOldestAndSiblings(t *testing.T) {
 	q := storetest.Queue()
 	storetest.Park(t, s, q, storetest.Delivery("a", "x"), storetest.Delivery("b", "x"), plain("c", "x"))
 	f, err := s.Facets(t.Context())
-	if err != nil || !slices.Equal(f.Queues, []parkade.Queue{q}) || !slices.Equal(f.Reasons, []string{parkade.Rejected}) || !slices.Equal(f.Keys, []string{"orders.parking"}) {
+	if err != nil || !slices.Equal(f.Queues, []parkade.Queue{q}) || !slices.Equal(f.Reasons, []string{parkade.Rejected}) || !slices.Equal(f.Keys, []string{"created", "orders.parking"}) {
 		t.Errorf("facets %+v, %v", f, err)
 	}
 	first, _ := s.Message(t.Context(), 1)

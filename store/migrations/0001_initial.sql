@@ -120,7 +120,7 @@ CREATE INDEX message_source ON message (source_id, state, id);
 CREATE INDEX message_source_all ON message (source_id, id);
 CREATE INDEX message_state ON message (state, id);
 CREATE INDEX message_reason ON message (reason, id);
-CREATE INDEX message_key ON message (routing_key, id);
+CREATE INDEX message_key ON message (coalesce(origin_key, routing_key), id);
 CREATE INDEX message_copy ON message (id) WHERE copy_of IS NOT NULL;
 CREATE INDEX message_came_back ON message (id) WHERE came_back = 1;
 CREATE INDEX message_outcome ON message (last_outcome, id) WHERE last_outcome <> '';
