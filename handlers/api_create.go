@@ -30,6 +30,7 @@ type newOperation struct {
 	} `json:"expect"`
 	Target  jsonTarget      `json:"target"`
 	Include []parkade.State `json:"include"`
+	Copies  bool            `json:"copies"`
 	Rate    *float64        `json:"rate"`
 	Reason  string          `json:"reason"`
 	DryRun  bool            `json:"dry_run"`
@@ -207,7 +208,7 @@ func (h apiOperations) draft(c echo.Context, n newOperation) (store.NewOperation
 	if err != nil {
 		return store.NewOperation{}, jsonPlan{}, err
 	}
-	out := store.NewOperation{Verb: n.Verb, IDs: ids, Filter: filter, Accept: n.Include, By: actor(c), Reason: n.Reason}
+	out := store.NewOperation{Verb: n.Verb, IDs: ids, Filter: filter, Accept: n.Include, Copies: n.Copies, By: actor(c), Reason: n.Reason}
 	if out.Delay, err = parseDelay(n.Delay); err != nil {
 		return out, jsonPlan{}, err
 	}
@@ -231,7 +232,7 @@ func (h apiOperations) draft(c echo.Context, n newOperation) (store.NewOperation
 		err := h.exactly(ctx, n, ids[0], &out)
 		return out, jsonPlan{}, err
 	}
-	plan, err := h.Planner.Plan(ctx, replay.Request{IDs: ids, Filter: filter, Accept: n.Include, Target: out.Target})
+	plan, err := h.Planner.Plan(ctx, replay.Request{IDs: ids, Filter: filter, Accept: n.Include, Copies: n.Copies, Target: out.Target})
 	if err != nil || n.DryRun {
 		return out, h.jsonPlan(plan), err
 	}

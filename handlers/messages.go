@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -112,9 +113,15 @@ func (h messages) facets(ctx context.Context, page *views.MessagesPage) error {
 	if err != nil {
 		return err
 	}
-	page.Queues, page.Reasons, page.Keys = head(known.Queues), head(known.Reasons), head(known.Keys)
-	if page.Filter.Reason != "" && !slices.Contains(page.Reasons, page.Filter.Reason) {
-		page.Reasons = append(page.Reasons, page.Filter.Reason)
+	page.Queues = head(known.Queues)
+	if page.Filter.Reason != "" && !slices.Contains(head(known.Reasons), page.Filter.Reason) {
+		known.Reasons = slices.Insert(known.Reasons, 0, page.Filter.Reason)
+	}
+	err = h.Store.View(ctx, func(at store.View) error {
+		return countFacets(ctx, at, page, known)
+	})
+	if err != nil {
+		return err
 	}
 	if len(page.All) == 0 {
 		for _, d := range h.Drains.Drains() {
@@ -124,6 +131,58 @@ func (h messages) facets(ctx context.Context, page *views.MessagesPage) error {
 		}
 	}
 	return nil
+}
+
+// facetLimit is where the count of one value stops being exact: there are many
+// values, and each is counted whenever the page is drawn.
+const facetLimit = 100
+
+// countFacets counts what the list would have with each value of a condition.
+func countFacets(ctx context.Context, at store.View, page *views.MessagesPage, known store.Facets) error {
+	counters, err := at.Counters(ctx)
+	if err != nil {
+		return err
+	}
+	page.PerQueue = map[parkade.Queue]int64{}
+	vhosts := map[string]int64{}
+	for _, c := range counters {
+		if page.Filter.State == "" || page.Filter.State == c.State {
+			page.PerQueue[c.Queue] += c.Messages
+			vhosts[c.Queue.Vhost] += c.Messages
+		}
+	}
+	for _, q := range known.Queues {
+		vhosts[q.Vhost] += 0
+	}
+	for _, v := range slices.Sorted(maps.Keys(vhosts)) {
+		page.Vhosts = append(page.Vhosts, views.ValueFacet{Value: v, Count: vhosts[v], Exact: true})
+	}
+	page.Reasons, err = counted(ctx, at, head(known.Reasons), func(v string) parkade.Filter {
+		f := page.Filter
+		f.Reason, f.NoReason = v, false
+		return f
+	})
+	if err != nil {
+		return err
+	}
+	page.Keys, err = counted(ctx, at, head(known.Keys), func(v string) parkade.Filter {
+		f := page.Filter
+		f.RoutingKey = v
+		return f
+	})
+	return err
+}
+
+func counted(ctx context.Context, at store.View, values []string, with func(string) parkade.Filter) ([]views.ValueFacet, error) {
+	all := make([]views.ValueFacet, len(values))
+	for i, v := range values {
+		n, exact, err := at.Count(ctx, with(v), facetLimit)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = views.ValueFacet{Value: v, Count: n, Exact: exact}
+	}
+	return all, nil
 }
 
 // countStates counts the messages of the list's queues by their state.

@@ -36,6 +36,7 @@ type Request struct {
 	IDs    []parkade.MessageID
 	Filter *parkade.Filter
 	Accept []parkade.State // states besides parked that may be taken
+	Copies bool            // a filter's possible copies may be taken, too
 
 	// Target is where to. ToExchange and ToQueue without a name mean each
 	// message's own exchange and key, or its own failed queue; the zero Target is
@@ -215,7 +216,7 @@ func (d *drawing) untakeable(m parkade.Message) string {
 		return "It is in doubt: its last replay may have arrived. Tick it to send it again."
 	case m.State != parkade.Parked && !slices.Contains(d.request.Accept, m.State):
 		return fmt.Sprintf("It is %s already.", m.State)
-	case m.CopyOf != 0 && d.request.Filter != nil:
+	case m.CopyOf != 0 && d.request.Filter != nil && !d.request.Copies && !d.request.Filter.Copies:
 		return "It may be a copy of another message. Tick it to send it all the same."
 	}
 	return ""

@@ -9,24 +9,26 @@ import (
 
 // MessagesPage is the list of messages.
 type MessagesPage struct {
-	Shell   Shell
-	Filter  parkade.Filter
-	Oldest  bool
-	Wrong   string // why the filter can't be read, or ""
-	Typed   string // what was typed into the filter, where it is wrong
-	Total   int64
-	Exact   bool
-	Takes   int64 // of the total, those that the verbs of all that match would take
-	All     []parkade.Message
-	First   bool // nothing stands before this page
-	Newer   parkade.MessageID
-	Older   parkade.MessageID // 0: nothing stands behind it
-	States  []StateFacet
-	Queues  []parkade.Queue
-	Reasons []string
-	Keys    []string
-	Drains  []parkade.Drain // what is drained, or could be
-	Newest  time.Time       // when the newest message of the list was stored
+	Shell    Shell
+	Filter   parkade.Filter
+	Oldest   bool
+	Wrong    string // why the filter can't be read, or ""
+	Typed    string // what was typed into the filter, where it is wrong
+	Total    int64
+	Exact    bool
+	Takes    int64 // of the total, those that the verbs of all that match would take
+	All      []parkade.Message
+	First    bool // nothing stands before this page
+	Newer    parkade.MessageID
+	Older    parkade.MessageID // 0: nothing stands behind it
+	States   []StateFacet
+	Queues   []parkade.Queue
+	PerQueue map[parkade.Queue]int64 // of the filter's state, as are all counts of facets
+	Vhosts   []ValueFacet
+	Reasons  []ValueFacet
+	Keys     []ValueFacet
+	Drains   []parkade.Drain // what is drained, or could be
+	Newest   time.Time       // when the newest message of the list was stored
 }
 
 // StateFacet is how many messages of the filter's queues are in a state.
@@ -34,6 +36,19 @@ type StateFacet struct {
 	State parkade.State
 	Count int64
 }
+
+// ValueFacet is how many messages the list would have with another value of one
+// condition.
+type ValueFacet struct {
+	Value string
+	Count int64
+	Exact bool // else there are more than Count
+}
+
+func (f ValueFacet) counted() string { return AtLeast(f.Count, f.Exact) }
+
+// choosesVhost reports whether the bar offers vhosts.
+func (p MessagesPage) choosesVhost() bool { return len(p.Vhosts) > 1 && p.Filter.Vhost == "" }
 
 // chip is one condition of a filter, and the list without it.
 type chip struct{ name, value, without string }

@@ -165,6 +165,7 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "dry_run": true}`, 200},
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"filter": {"queue": "orders.parking"}}, "dry_run": true}`, 200},
 		{"createOperation", "POST", "/operations", `{"verb": "discard", "select": {"filter": {"state": "parked"}}, "dry_run": true}`, 200},
+		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"filter": {"state": "parked"}}, "copies": true, "dry_run": true}`, 200},
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "expect": {"count": 2}}`, 409},
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["1"]}, "expect": {"count": 1, "hash": "other"}}`, 409},
 		{"createOperation", "POST", "/operations", `{"verb": "replay", "select": {"ids": ["4"]}}`, 409},
