@@ -90,7 +90,8 @@ func TestAMessageComesOutOfItsWrapperAsItWentIn(t *testing.T) {
 			},
 		}},
 		{
-			"EasyNetQ without flags, queue and headers", parkade.Content{},
+			"EasyNetQ without flags, queue and headers",
+			parkade.Content{},
 			`{"RoutingKey":"k","Exchange":"","Exception":"x","Message":"","DateTime":"2026","BasicProperties":{"Priority":0,"DeliveryMode":1,"Type":null,"Expiration":"60000","Timestamp":5}}`,
 			parkade.Wrapped{Wrapper: parkade.EasyNetQ, Exception: "x", Draft: parkade.Draft{
 				Body: []byte{}, Content: parkade.Content{RoutingKey: "k", Properties: parkade.Properties{
@@ -103,7 +104,8 @@ func TestAMessageComesOutOfItsWrapperAsItWentIn(t *testing.T) {
 			Draft: parkade.Draft{Body: binary, Content: parkade.Content{RoutingKey: "billing"}},
 		}},
 		{
-			"Sneakers in an exchange of another name, with properties", parkade.Content{Exchange: "errors", RoutingKey: "k"},
+			"Sneakers in an exchange of another name, with properties",
+			parkade.Content{Exchange: "errors", RoutingKey: "k"},
 			`{"error":"reject","num_attempts":6,"failed_at":"x","payload":"YQ==","properties":{"type":"t","headers":{"n":1}}}`,
 			parkade.Wrapped{Wrapper: parkade.Sneakers, Exception: "reject", Draft: parkade.Draft{
 				Body: []byte("a"), Content: parkade.Content{RoutingKey: "k", Properties: parkade.Properties{Type: new("t")}, Headers: parkade.NewTable(field("n", int64(1)))},

@@ -54,8 +54,7 @@ func (n newOperation) check() error {
 	invalid := func(field, format string, args ...any) error {
 		return parkade.Errorf(parkade.Invalid, format, args...).At(field)
 	}
-	switch {
-	case n.Canary != nil:
+	if n.Canary != nil {
 		return invalid("canary", "This version has no canaries yet: leave canary out.")
 	}
 	if _, err := parseDelay(n.Delay); err != nil {

@@ -49,7 +49,6 @@ func served() parkade.Topology {
 func TestAPreviewSaysWhatIsToBeKnown(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("too large")
-	json := func(d *parkade.Draft) {}
 	cases := []struct {
 		name    string
 		change  func(*parkade.Draft) // of the edit
@@ -61,7 +60,7 @@ func TestAPreviewSaysWhatIsToBeKnown(t *testing.T) {
 		target  parkade.Target
 		want    []string
 	}{
-		{name: "nothing about a plain one", change: json},
+		{name: "nothing about a plain one"},
 		{name: "what the broker wouldn't take", check: parkade.Errorf(parkade.TooLarge, "The body is %d bytes.", 9), want: []string{"refuse unsendable"}},
 		{name: "what can't be explained, too", check: broken, want: []string{"refuse unsendable"}},
 		{name: "that it is old", later: 25 * time.Hour, want: []string{"warn old"}},

@@ -105,24 +105,26 @@ func TestTheSecondEditorIsToldWhoWasFirst(t *testing.T) {
 		t.Errorf("it is version %d of %d", e.Version, e.Base)
 	}
 	mine.Seen, mine.Base = 3, 4
-	if kind, _ := explain(s.SaveEdit(t.Context(), mine)); kind != parkade.Invalid {
+	if kind := saveKind(s.SaveEdit(t.Context(), mine)); kind != parkade.Invalid {
 		t.Error("it is based on a version that doesn't exist")
 	}
 	mine.Base = parkade.Unwrapped
-	if kind, _ := explain(s.SaveEdit(t.Context(), mine)); kind != parkade.Invalid {
+	if kind := saveKind(s.SaveEdit(t.Context(), mine)); kind != parkade.Invalid {
 		t.Error("it is based on a wrapper that doesn't exist")
 	}
 	mine.Message = 99
-	if kind, _ := explain(s.SaveEdit(t.Context(), mine)); kind != parkade.NotFound {
+	if kind := saveKind(s.SaveEdit(t.Context(), mine)); kind != parkade.NotFound {
 		t.Error("a message that isn't there was edited")
 	}
 }
 
-func explain(_ parkade.Edit, err error) (parkade.Kind, string) {
+// saveKind is the kind of a failure, and -1 of a success.
+func saveKind(_ parkade.Edit, err error) parkade.Kind {
 	if err == nil {
-		return -1, ""
+		return -1
 	}
-	return parkade.Explain(err)
+	kind, _ := parkade.Explain(err)
+	return kind
 }
 
 func TestOfManyEditorsAtOnceOneWins(t *testing.T) {

@@ -168,14 +168,10 @@ func (s stage) editAndSend(id, header string) exact {
 // more, and then handled.
 func TestAnEditThatFailsAgainIsAChain(t *testing.T) {
 	t.Parallel()
-	l := loop{exchange: "direct", kind: brokertest.Quorum, work: dlx("orders.retry", "retry"), wait: dlx("orders", placed)}
 	brokertest.Each(t, func(t *testing.T, b brokertest.Broker) {
 		t.Parallel()
 		s := prepare(t, b)
-		l := loop{l.exchange, l.work, amqp.Table{}, l.kind, nil}
-		for k, v := range dlx("orders", placed) {
-			l.wait[k] = v
-		}
+		l := loop{exchange: "direct", kind: brokertest.Quorum, work: dlx("orders.retry", "retry"), wait: dlx("orders", placed)}
 		l.declare(t, s.amqp)
 		s = s.open(parking)
 		w := startWorker(t, brokertest.Channel(t, s.amqp), work, parking)
