@@ -113,6 +113,8 @@ func TestARedeliveredMessageIsRecognisedOrMarked(t *testing.T) {
 		{when: "without an id, of a broker that didn't tell its version", version: "?", message: died("", "x"), comes: again(died("", "x")), rows: 1, copies: 1},
 		{when: "not redelivered", message: plain("a", "x"), comes: plain("a", "x"), rows: 1},
 		{when: "after its ack was proven", ack: true, message: plain("a", "x"), comes: again(plain("a", "x")), rows: 1},
+		{when: "with an id, after its ack was proven on a quorum queue", typ: "quorum", ack: true, message: plain("a", "x"), comes: counted(plain("a", "x"), 1), seen: 1},
+		{when: "without an id, after its ack was proven on a quorum queue", typ: "quorum", ack: true, message: plain("", "x"), comes: counted(plain("", "x"), 1), rows: 1, copies: 1},
 		{when: "with an id, after the broker was killed", ack: true, rebooted: true, message: plain("a", "x"), comes: again(plain("a", "x")), seen: 1},
 		{when: "without an id, after the broker was killed", ack: true, rebooted: true, message: plain("", "x"), comes: again(plain("", "x")), rows: 1, copies: 1},
 		{when: "with the queue's own counts changed", typ: "quorum", message: plain("", "x"), comes: counted(plain("", "x"), 1), seen: 1},

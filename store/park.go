@@ -98,14 +98,6 @@ func (p *parking) begin(ctx context.Context) error {
 		return err
 	}
 	p.source.quorum, p.source.before4 = typ == "quorum", before4(version)
-	if p.source.quorum {
-		// A quorum queue's next consume goes through its log behind the ack.
-		if _, err := p.tx.ExecContext(ctx, `
-			UPDATE drain_batch SET state = 'closed' WHERE session_id = ? AND source_id = ? AND state = 'proven' AND state <> 'closed'`,
-			p.session.ID, p.session.Source); err != nil {
-			return err
-		}
-	}
 	last, err := one[int64](p.tx.QueryRowContext(ctx, `SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'message'), 0)`))
 	if err != nil {
 		return err

@@ -34,9 +34,12 @@ func (s *Store) BeginSession(ctx context.Context, id parkade.SourceID, up bool, 
 			_, err = tx.ExecContext(ctx, `
 				UPDATE drain_batch SET certain = 0 WHERE source_id = ? AND state = 'stored' AND state <> 'closed'`, id)
 		}
-		if err == nil && !up {
+		if err == nil {
+			// A quorum queue takes acks behind everything else that it is told: the end
+			// of a channel can overtake them, however it ended (ADR 13).
 			_, err = tx.ExecContext(ctx, `
-				UPDATE drain_batch SET state = 'recent' WHERE source_id = ? AND state = 'proven' AND state <> 'closed'`, id)
+				UPDATE drain_batch SET state = 'recent' WHERE source_id = ?1 AND state = 'proven' AND state <> 'closed'
+				  AND (?2 OR (SELECT type = 'quorum' FROM source WHERE id = ?1))`, id, !up)
 		}
 		if err == nil {
 			err = closeLateBatches(ctx, tx, id, now)
