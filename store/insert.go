@@ -127,6 +127,17 @@ func (r *record) fallBack(why error) {
 // group is how many rows one INSERT takes: enough to make the calls cheap.
 const group = 20
 
+// groupBytes is how many bytes of bodies may be in one INSERT, since SQLite holds
+// copies of all of them until it is done.
+const groupBytes = 1 << 20
+
+func bodies(records []*record) (bytes int) {
+	for _, r := range records {
+		bytes += len(r.Body)
+	}
+	return bytes
+}
+
 const (
 	messageColumns = `id, source_id, batch_id, fp, identified, redelivered, broker_count, copy_of, last_chance,
 		exchange, routing_key, message_id, correlation_id, type, content_type, reason, exception, wrapper,
@@ -180,7 +191,7 @@ func (i *inserts) close() error {
 func (p *parking) flush(ctx context.Context) error {
 	for len(p.pending) > 0 {
 		n := 1
-		if len(p.pending) >= group {
+		if len(p.pending) >= group && bodies(p.pending[:group]) <= groupBytes {
 			n = group
 		}
 		err := p.insert(ctx, p.pending[:n])
