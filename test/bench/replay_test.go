@@ -61,7 +61,7 @@ func shovel(t *testing.T, b brokertest.Broker, amqpURL, from, to string, n int) 
 	uri := "amqp:///" + vhost
 	began := time.Now()
 	b.API(t, "PUT", "/parameters/shovel/"+vhost+"/bench", map[string]any{"value": map[string]any{
-		"src-protocol": "amqp091", "src-uri": uri, "src-queue": from, "src-prefetch-count": 1000, "src-delete-after": "queue-length",
+		"src-protocol": "amqp091", "src-uri": uri, "src-queue": from, "src-prefetch-count": 1000, "src-delete-after": "never",
 		"dest-protocol": "amqp091", "dest-uri": uri, "dest-queue": to, "ack-mode": "on-confirm",
 	}}, nil)
 	ch := brokertest.Channel(t, amqpURL)
