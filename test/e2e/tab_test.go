@@ -106,14 +106,16 @@ const spot = `((text) => {
 
 type point struct{ X, Y float64 }
 
-// find waits for the thing with this text and returns its middle.
+// find waits for the thing with this text and returns its middle, once the page is
+// loaded and the thing no longer moves.
 func (b *tab) find(what string) point {
 	b.t.Helper()
 	var at *point
 	b.waits("there is "+what+" to press", func() bool {
-		found, err := try[*point](b, spot+"("+quoted(what)+")")
+		found, err := try[*point](b, `document.readyState === "complete" ? `+spot+"("+quoted(what)+") : null")
+		before := at
 		at = found
-		return err == nil && found != nil
+		return err == nil && found != nil && before != nil && *found == *before
 	})
 	return *at
 }
