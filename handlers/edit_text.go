@@ -184,17 +184,30 @@ func withEnds(old, oldPlain, typed string) string {
 		at = e.End
 	}
 	keep(len(was) - line)
+	return joined(now, func(i int) string {
+		if end, own := kept[i]; own {
+			return end
+		}
+		return common
+	})
+}
+
+// joined puts lines together, each of which but the last has the line end that end
+// says. A CR before an empty line that ends with LF would swallow that line; it
+// becomes LF.
+func joined(lines []string, end func(i int) string) string {
 	var out strings.Builder
-	for i, l := range now {
+	for i, l := range lines {
 		text, found := strings.CutSuffix(l, "\n")
 		out.WriteString(text)
-		switch end, own := kept[i]; {
-		case !found:
-		case own:
-			out.WriteString(end)
-		default:
-			out.WriteString(common)
+		if !found {
+			continue
 		}
+		e := end(i)
+		if e == "\r" && lines[i+1] == "\n" && end(i+1) == "\n" {
+			e = "\n"
+		}
+		out.WriteString(e)
 	}
 	return out.String()
 }

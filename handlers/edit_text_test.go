@@ -42,6 +42,7 @@ func TestATypedBodyKeepsWhatTheFormCannotHold(t *testing.T) {
 		{"lone CR", []byte("a\rb\rc"), "", "", "", AsText, "b", "x", "a\rx\rc"},
 		{"mixed ends keep their own", []byte("a\r\nb\nc\r\nd\r\n"), "", "", "", AsText, "c\n", "x\ny\n", "a\r\nb\nx\r\ny\r\nd\r\n"},
 		{"a line goes out of mixed ends", []byte("a\r\nb\nc\rd\n"), "", "", "", AsText, "b\n", "", "a\r\nc\rd\n"},
+		{"a CR swallows no line", []byte("a\rb\n\n\r"), "", "", "", AsText, "b\n", "", "a\n\n\r"},
 		{"a first empty line", []byte("\n\na"), "", "", "", AsText, "a", "b", "\n\nb"},
 		{"byte order mark", []byte("\xEF\xBB\xBF{}"), "", "", "", AsText, "{}", "[]", "\xEF\xBB\xBF[]"},
 		{"UTF-16 with a mark", []byte("\xFF\xFEa\x00\n\x00"), "", "", "", AsText, "a", "é", "\xFF\xFE\xE9\x00\n\x00"},
