@@ -1,0 +1,193 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"parkade"
+	"parkade/replay"
+	"parkade/views"
+)
+
+// show draws the page with all that was typed.
+func (h edits) show(c echo.Context, e *editing, status int, problem error) error {
+	ctx := c.Request().Context()
+	p := views.EditPage{
+		Shell: shell(c, h.Deps), Message: e.message, Seen: e.seen, Base: e.base, Others: e.all, Types: fieldTypes(),
+		To: e.target.to, Exchange: e.target.exchange, RoutingKey: e.target.routingKey, Delay: e.target.delay, Reason: e.target.why, Key: e.target.key,
+		WithAgain: e.again, Again: againWords(e.message.State),
+	}
+	p.Shell.Path = "/messages"
+	if p.Delay == "" {
+		p.Delay = "10s"
+	}
+	e.fill(&p)
+	if e.wrong == nil {
+		if err := h.foresee(ctx, e, &p); err != nil && problem == nil {
+			problem = err
+		}
+	}
+	if err := h.clash(ctx, e, &p); err != nil {
+		return err
+	}
+	if problem != nil {
+		_, p.Problem = parkade.Explain(problem)
+		if one, ok := errors.AsType[*parkade.Error](problem); ok {
+			p.Field = one.Field
+		}
+	}
+	return render(c, status, views.Edit(p))
+}
+
+// againWords says what has to be ticked before a message in that state is sent.
+func againWords(s parkade.State) string {
+	switch s {
+	case parkade.InDoubt:
+		return "Send it although its last replay may have arrived: its consumer may get it twice."
+	case parkade.Replayed:
+		return "Send it again although its last replay was confirmed."
+	case parkade.Parked, parkade.InOperation, parkade.GivenBack, parkade.Resolved, parkade.Discarded:
+	}
+	return ""
+}
+
+// fill puts into the page what is typed into, as it was typed or as it stands in
+// the version that the form starts from.
+func (e *editing) fill(p *views.EditPage) {
+	d := e.from.Draft
+	form := typingOf(d.Body, parkade.Text(d.Properties.ContentType), parkade.Text(d.Properties.ContentEncoding), e.as)
+	p.As, p.Text, p.BodyNote = string(form.As), form.Text, form.keeps()
+	if e.body != nil {
+		p.Text = *e.body
+	}
+	large := len(form.Text) > typedBytes
+	switch {
+	case e.sent && e.body == nil, large && !e.whole && !e.sent:
+		p.Untyped = fmt.Sprintf("The body has %s, which no text field takes well. It is kept as it is; headers, properties and target can be edited.", views.Size(int64(len(d.Body))))
+		p.Loadable = len(form.Text) <= typedMost
+		p.Text = ""
+	case form.As == AsText:
+		p.JSON = e.checkJSON()
+	}
+	for _, name := range propertyNames() {
+		value, typed := e.properties[name]
+		if !typed {
+			value = propertyText(d.Properties, name)
+		}
+		p.Properties = append(p.Properties, views.EditProperty{Name: name, Value: value, Hint: propertyHint(name)})
+	}
+	if p.Headers = e.headers; !e.sent {
+		for i, f := range d.Headers {
+			if neverSent(f) {
+				continue
+			}
+			row := fieldOf(f)
+			row.Was = strconv.Itoa(i)
+			p.Headers = append(p.Headers, row)
+		}
+		p.Headers = append(p.Headers, blankRows()...)
+	}
+}
+
+// The bounds of a body in a form, in bytes of what is typed.
+const (
+	typedBytes = 1 << 20
+	typedMost  = 16 << 20
+)
+
+func blankRows() []views.EditField {
+	return []views.EditField{{Type: parkade.LongStr.String()}, {Type: parkade.LongStr.String()}}
+}
+
+func propertyHint(name string) string {
+	switch name {
+	case "message_id":
+		return "consumers that know it take it for done already"
+	case "timestamp":
+		return "seconds since 1970"
+	case "priority":
+		return "0 to 255"
+	case "reply_to":
+		return "a queue that waits for an answer"
+	}
+	return ""
+}
+
+// checkJSON says whether the body, where it is to be JSON, is. It forbids nothing.
+func (e *editing) checkJSON() string {
+	p := e.from.Draft.Properties
+	body := e.draft.Body
+	if e.wrong != nil || e.file != nil {
+		return ""
+	}
+	if plain := typingOf(body, parkade.Text(p.ContentType), parkade.Text(p.ContentEncoding), AsText); plain.As == AsText {
+		body = []byte(plain.text)
+	}
+	if kindOf(parkade.Text(p.ContentType), string(body)) != "JSON" {
+		return ""
+	}
+	err := json.Unmarshal(body, new(json.RawMessage))
+	if err == nil {
+		return "valid"
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		before := body[:min(max(syntax.Offset-1, 0), int64(len(body)))]
+		line := bytes.Count(before, []byte{'\n'}) + 1
+		column := len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:]))) + 1
+		return fmt.Sprintf("Not valid JSON, in line %d, column %d: %s. It can be sent all the same.", line, column, syntax)
+	}
+	return "Not valid JSON. It can be sent all the same."
+}
+
+// foresee puts the preview into the page. A form that was only opened has none: the
+// person looks after editing.
+func (h edits) foresee(ctx context.Context, e *editing, p *views.EditPage) error {
+	v, _, err := h.preview(ctx, e)
+	if err != nil {
+		return err
+	}
+	p.Options, p.To = options(replay.Plan{Groups: []replay.Group{{Choices: v.Choices, Chosen: v.Chosen}}}, p.To)
+	if !e.sent {
+		return nil
+	}
+	before := typingOf(e.from.Draft.Body, "", parkade.Text(e.from.Draft.Properties.ContentEncoding), AsText)
+	after := typingOf(e.draft.Body, "", parkade.Text(e.draft.Properties.ContentEncoding), AsText)
+	shown := &views.EditPreview{
+		Edited: !same(e.draft, e.from.Draft), Hash: v.Hash, SHA256: hex.EncodeToString(v.BodyHash[:]), Size: int64(len(e.draft.Body)),
+		Was: e.from.Size, Changes: changed(e.from.Draft, e.draft), Carried: carried(e.draft.Content, v.Policy, v.Message),
+		Chosen: v.Chosen, Findings: v.Findings, Refused: v.Refused(),
+	}
+	shown.Diff, shown.Cut = compareBodies(before, after)
+	for _, f := range v.Facts {
+		shown.Facts = append(shown.Facts, views.EditFact{Queue: f.Queue, Consumers: f.Consumers, Ready: f.Ready})
+	}
+	p.Preview = shown
+	return nil
+}
+
+// clash shows what somebody else saved since the form was opened, beside what was
+// typed. The form then is about their version, and sending it again keeps both.
+func (h edits) clash(ctx context.Context, e *editing, p *views.EditPage) error {
+	if !e.sent || e.message.Version == e.seen {
+		return nil
+	}
+	theirs, err := h.Store.Version(ctx, e.id, e.message.Version)
+	if err != nil {
+		return err
+	}
+	p.Seen = e.message.Version
+	p.Clash = &views.Clash{Theirs: theirs}
+	if e.wrong == nil {
+		encoding := parkade.Text(theirs.Draft.Properties.ContentEncoding)
+		p.Clash.Diff, _ = compareBodies(typingOf(theirs.Draft.Body, "", encoding, AsText), typingOf(e.draft.Body, "", encoding, AsText))
+		p.Clash.Fields = changed(theirs.Draft, e.draft)
+	}
+	return nil
+}
