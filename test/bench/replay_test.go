@@ -60,10 +60,13 @@ func shovel(t *testing.T, b brokertest.Broker, amqpURL, from, to string, n int) 
 	vhost := url.PathEscape(brokertest.VhostName(t, amqpURL))
 	uri := "amqp:///" + vhost
 	began := time.Now()
-	b.API(t, "PUT", "/parameters/shovel/"+vhost+"/bench", map[string]any{"value": map[string]any{
+	status := b.API(t, "PUT", "parameters/shovel/"+vhost+"/bench", map[string]any{"value": map[string]any{
 		"src-protocol": "amqp091", "src-uri": uri, "src-queue": from, "src-prefetch-count": 1000, "src-delete-after": "never",
 		"dest-protocol": "amqp091", "dest-uri": uri, "dest-queue": to, "ack-mode": "on-confirm",
 	}}, nil)
+	if status/100 != 2 {
+		t.Fatalf("RabbitMQ refuses the shovel with status %d", status)
+	}
 	ch := brokertest.Channel(t, amqpURL)
 	for {
 		q, err := ch.QueueDeclarePassive(to, true, false, false, false, amqp.Table{"x-queue-type": "quorum"})
@@ -73,7 +76,7 @@ func shovel(t *testing.T, b brokertest.Broker, amqpURL, from, to string, n int) 
 		if q.Messages >= n {
 			took := time.Since(began)
 			ch.Close()
-			b.API(t, "DELETE", "/parameters/shovel/"+vhost+"/bench", nil, nil)
+			b.API(t, "DELETE", "parameters/shovel/"+vhost+"/bench", nil, nil)
 			return took
 		}
 		if time.Since(began) > 2*3*time.Minute {
