@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/hex"
+	"log/slog"
 	"mime"
 	"net/http"
 	"strconv"
@@ -57,16 +58,11 @@ func (h operationPages) csv(c echo.Context) error {
 		w.Flush()
 		c.Response().Flush()
 		if rows, err = h.csvRows(ctx, o.ID, outcome, rows[len(rows)-1].Position); err != nil {
-			h.abort(c, err)
+			slog.ErrorContext(ctx, "outcomes can't be read to their end", "operation", o.ID, "err", err)
+			panic(http.ErrAbortHandler) // a download that ends well would be taken for whole
 		}
 	}
 	return w.Error()
-}
-
-// abort ends a download that can't be finished, so that nobody takes it for whole.
-func (operationPages) abort(c echo.Context, err error) {
-	c.Logger().Error(err)
-	panic(http.ErrAbortHandler)
 }
 
 func (h operationPages) csvRows(ctx context.Context, id parkade.OperationID, outcome string, after int64) ([]views.OperationItem, error) {

@@ -34,14 +34,13 @@ func (d Deps) policyWords(q parkade.Queue) string {
 // replayWords says how messages of a parking queue are replayed, as what follows
 // "they".
 func replayWords(r config.Replay) string {
-	var s string
+	s := "go where each one came from, worked out from the bindings"
 	switch r.Target.To {
 	case parkade.ToQueue:
 		s = "go straight into the queue that failed each one, unless that would lose it"
 	case parkade.ToExchange:
 		s = "go through the exchange that each one came from, unless that can’t be"
-	default:
-		s = "go where each one came from, worked out from the bindings"
+	case parkade.ToAuto:
 	}
 	if t := r.Fallback(); t != nil {
 		to := "straight into the queue " + t.Queue
