@@ -99,7 +99,11 @@ func (b *Broker) dial(ctx context.Context, vhost, name string, heartbeat time.Du
 	properties["product"] = "Parkade"
 	properties["version"] = b.cfg.Program
 	properties.SetClientConnectionName(name)
-	conn, err := amqp.DialConfig(b.cfg.AMQP, amqp.Config{
+	address, secret, err := plainly(b.cfg.AMQP)
+	if err != nil {
+		return nil, b.refused(vhost, err)
+	}
+	conn, err := amqp.DialConfig(address, amqp.Config{
 		Vhost:      vhost,
 		Heartbeat:  heartbeat,
 		FrameSize:  amqp.FrameSizeUnlimited, // the broker's, or a large header ends every session
@@ -113,11 +117,15 @@ func (b *Broker) dial(ctx context.Context, vhost, name string, heartbeat time.Du
 				return nil, err
 			}
 			s.socket = socket
-			s.wire = newWire(socket)
 			// The library lifts it once the connection is open.
-			if err := socket.SetDeadline(time.Now().Add(dialTimeout)); err != nil || strings.HasPrefix(b.cfg.AMQP, "amqps:") {
-				return socket, err // the library encrypts above us: nothing can be told
+			if err := socket.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+				return socket, err
 			}
+			conn, err := encrypted(timed, socket, secret)
+			if err != nil {
+				return nil, err
+			}
+			s.wire = newWire(conn)
 			return s.wire, nil
 		},
 	})
