@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -17,11 +19,24 @@ type Options struct {
 	Topology   Topology
 	Traffic    Traffic
 	Fixed      bool // begin with the fix deployed
+
+	// Database is the path of an SQLite file, or postgres://..., or mariadb: with
+	// what github.com/go-sql-driver/mysql takes. Missing tables are made.
+	Database     string
+	RelayStopped bool          // begin with the relay stopped
+	Retention    time.Duration // for how long sent outbox rows are kept; 0 means DefaultRetention
 }
 
-// Billing is the whole system: its producer, its consumer and their switches.
+// DefaultRetention is for how long sent outbox rows are kept: long enough to look
+// into what was sent yesterday.
+const DefaultRetention = 24 * time.Hour
+
+// Billing is the whole system: its producer, its relay, its consumer and their
+// switches.
 type Billing struct {
+	db         *database
 	producer   *producer
+	relay      *relay
 	consumer   *consumer
 	topology   Topology
 	switches   *switches
@@ -61,23 +76,40 @@ func NewBilling(o Options, log *slog.Logger) (*Billing, error) {
 	if o.Topology.Policies && api.api == nil {
 		return nil, errors.New("policies need the address of the management API")
 	}
+	if o.Retention < 0 {
+		return nil, errors.New("the retention must not be negative")
+	}
+	db, err := openDatabase(o.Database)
+	if err != nil {
+		return nil, err
+	}
 	var (
-		s = newSwitches(o.Traffic, o.Fixed)
+		s = newSwitches(o.Traffic, o.Fixed, o.RelayStopped)
 		c = new(counts)
 	)
 	return &Billing{
-		producer: &producer{broker: b, topology: o.Topology, switches: s, counts: c, log: log},
+		db:       db,
+		producer: &producer{topology: o.Topology, db: db, switches: s, log: log},
+		relay: &relay{
+			broker: b, topology: o.Topology, db: db, switches: s, counts: c, log: log,
+			retention: cmp.Or(o.Retention, DefaultRetention),
+		},
 		consumer: &consumer{
-			broker: b, topology: o.Topology, handler: newHandler(o.Topology, s, c), counts: c, log: log,
+			broker: b, topology: o.Topology, handler: &handler{o.Topology, s, c, db}, counts: c, log: log,
 			failures: newRecent[failure](explained),
 		},
 		topology: o.Topology, switches: s, counts: c, management: api, log: log,
 	}, nil
 }
 
-// Run works until ctx ends, and then returns nil. A broker that is away is waited
-// for; a topology that exists with other settings is an error.
+// Run works until ctx ends, and then returns nil; it can't run again. A broker or
+// a database that is away is waited for; a topology that exists with other
+// settings is an error.
 func (b *Billing) Run(ctx context.Context) error {
+	defer b.db.close()
+	if err := keep(ctx, b.log, "database", b.db.migrate); err != nil {
+		return err
+	}
 	if b.topology.Policies {
 		if err := keep(ctx, b.log, "policies", b.setPolicies); err != nil {
 			return err
@@ -85,6 +117,7 @@ func (b *Billing) Run(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return b.producer.run(ctx) })
+	g.Go(func() error { return b.relay.run(ctx) })
 	g.Go(func() error { return b.consumer.run(ctx) })
 	return g.Wait()
 }

@@ -3,9 +3,11 @@ package pipeline_test
 import (
 	"context"
 	"encoding/json"
+	"hash/crc32"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +32,9 @@ func start(t *testing.T, b brokertest.Broker, o pipeline.Options) system {
 	t.Helper()
 	o.AMQP, o.Management = brokertest.Vhost(t, b), b.Management
 	o.Topology.Wait = 200 * time.Millisecond
+	if o.Database == "" {
+		o.Database = databaseFile(t)
+	}
 	billing, err := pipeline.NewBilling(o, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +54,11 @@ func start(t *testing.T, b brokertest.Broker, o pipeline.Options) system {
 		}
 	})
 	return system{billing, o.Topology, t, o.AMQP}
+}
+
+func databaseFile(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "billing.db")
 }
 
 // call makes a call to the control and returns the state that it answers with.
@@ -94,7 +104,7 @@ func order(t *testing.T, id string, edit func(*pipeline.Order)) amqp.Publishing 
 	t.Helper()
 	email := "ada@example.com"
 	o := pipeline.Order{
-		ID: 9007199254740993, PlacedAt: time.Now(), Customer: pipeline.Customer{ID: 1, Name: "Ada", Email: &email},
+		ID: orderID(id), PlacedAt: time.Now(), Customer: pipeline.Customer{ID: 1, Name: "Ada", Email: &email},
 		Currency: "EUR", Lines: []pipeline.Line{{SKU: "TEA", Quantity: 2, Price: 495}}, Total: 990,
 	}
 	if edit != nil {
@@ -105,6 +115,11 @@ func order(t *testing.T, id string, edit func(*pipeline.Order)) amqp.Publishing 
 		t.Fatal(err)
 	}
 	return amqp.Publishing{MessageId: id, Type: pipeline.OrderPlaced, ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body}
+}
+
+// orderID is the id of the order that order makes: there is one invoice for each.
+func orderID(messageID string) int64 {
+	return 9007199254740993 + int64(crc32.ChecksumIEEE([]byte(messageID)))
 }
 
 func noEmail(o *pipeline.Order) { o.Customer.Email = nil }
@@ -176,11 +191,11 @@ func TestDuplicatesMakeOneInvoice(t *testing.T) {
 		if err := json.Unmarshal(event.Body, &invoice); err != nil {
 			t.Fatal(err)
 		}
-		if invoice.OrderID != 9007199254740993 || invoice.Total != 990 || invoice.Currency != "EUR" {
+		if invoice.OrderID != orderID("once") || invoice.Total != 990 || invoice.Currency != "EUR" {
 			t.Errorf("the invoice is %+v", invoice)
 		}
-		if event.RoutingKey != "invoice.issued" || event.MessageId != "invoice.issued:once" || event.DeliveryMode != amqp.Persistent {
-			t.Errorf("the event has key %q, id %q and delivery mode %d", event.RoutingKey, event.MessageId, event.DeliveryMode)
+		if event.RoutingKey != "invoice.issued" || event.CorrelationId != "once" || event.MessageId == "" || event.DeliveryMode != amqp.Persistent {
+			t.Errorf("the event has key %q, id %q, correlation id %q and delivery mode %d", event.RoutingKey, event.MessageId, event.CorrelationId, event.DeliveryMode)
 		}
 	})
 }
@@ -211,7 +226,7 @@ func TestNoOrderIsLostWhenConnectionsAreClosed(t *testing.T) {
 		t.Parallel()
 		s := start(t, b, pipeline.Options{Traffic: pipeline.Traffic{Rate: 40, Poison: 20, Transient: 20, TransientFailures: 2}})
 		state := func() pipeline.State { return s.call(http.MethodGet, "/", "") }
-		for _, part := range []string{"billing consumer", "billing consumer, publishing", "billing producer"} {
+		for _, part := range []string{"billing consumer", "billing consumer, publishing", "billing relay"} {
 			brokertest.CloseConnections(t, b, s.url, part)
 			before := state().Counts
 			brokertest.Eventually(t, "orders placed and handled after "+part+" was closed", func() bool {
@@ -226,7 +241,7 @@ func TestNoOrderIsLostWhenConnectionsAreClosed(t *testing.T) {
 				parked[d.MessageId] = true
 			}
 			now := state().Counts
-			return now.Invoiced+int64(len(parked)) == now.Published
+			return now.Invoiced+int64(len(parked)) == state().Database.Orders
 		})
 		if len(parked) < 10 {
 			t.Errorf("only %d orders were parked, so this says little", len(parked))

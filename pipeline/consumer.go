@@ -39,11 +39,15 @@ func (c *consumer) run(ctx context.Context) error {
 
 // session consumes until ctx ends or anything goes wrong that isn't an order's
 // fault. RabbitMQ then delivers again what has no ack yet, which is safe: the
-// ledger knows what is done.
+// database knows what is done. Without a database nothing is taken, so that no
+// delivery is used up by an outage.
 //
 // Reading and publishing have a connection each, since a broker that is short of
 // memory or disk stops reading from a connection that publishes, acks included.
 func (c *consumer) session(ctx context.Context) error {
+	if err := c.handler.db.PingContext(ctx); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
 	publishing, err := c.broker.dial(ctx, c.topology.Prefix+"billing consumer, publishing")
 	if err != nil {
 		return err
@@ -53,10 +57,6 @@ func (c *consumer) session(ctx context.Context) error {
 		return err
 	}
 	copies, err := newPublisher(publishing)
-	if err != nil {
-		return err
-	}
-	events, err := newPublisher(publishing)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *consumer) session(ctx context.Context) error {
 			if !ok {
 				return errors.New("the broker ended the consumer")
 			}
-			if err := c.take(ctx, d, copies, events); err != nil {
+			if err := c.take(ctx, d, copies); err != nil {
 				return err
 			}
 		}
@@ -121,19 +121,22 @@ func endConsumer(conn *amqp.Connection, ch *amqp.Channel) {
 
 // take brings one delivery to an end: done, waiting to be tried again, or parked.
 // It returns an error where it did none of these, and the session must end.
-func (c *consumer) take(ctx context.Context, d amqp.Delivery, copies, events *publisher) error {
+func (c *consumer) take(ctx context.Context, d amqp.Delivery, copies *publisher) error {
+	crash("delivery-taken")
 	order, hopeless := c.inspect(d)
 	if hopeless != nil {
 		return c.park(ctx, d, copies, copyOf(d, c.broker.user(), hopeless))
 	}
-	err := c.handler.handle(ctx, d, order, events)
+	err := c.handler.handle(ctx, d, order)
 	if err == nil {
-		return d.Ack(false) // only now: all that the order asks for is done
+		crash("delivery-handled")
+		return d.Ack(false) // only now: all that the order asks for is committed
 	}
 	failed, ok := errors.AsType[*failure](err)
 	if !ok {
 		return err
 	}
+	crash("delivery-failed")
 	c.counts.failed.Add(1)
 	c.log.Info("order failed", "message_id", d.MessageId, "failure", failed.kind)
 	return c.retry(ctx, d, copies, failed)
@@ -170,6 +173,7 @@ func (c *consumer) park(ctx context.Context, d amqp.Delivery, copies *publisher,
 	if err := copies.publish(ctx, "", c.topology.Parking(), parked); err != nil {
 		return fmt.Errorf("park: %w", err)
 	}
+	crash("copy-parked")
 	c.counts.parked.Add(1)
 	c.log.Warn("order parked", "message_id", d.MessageId, "failure", parked.Headers[HeaderExceptionType])
 	return d.Ack(false)

@@ -11,17 +11,28 @@ import (
 
 // State is what the control page shows.
 type State struct {
-	Fixed   bool         `json:"fixed"`
-	Traffic Traffic      `json:"traffic"`
-	Counts  Counts       `json:"counts"`
-	Queues  []QueueState `json:"queues,omitempty"`
-	// QueuesError says why there are no figures. None is not zero.
-	QueuesError string `json:"queues_error,omitempty"`
+	Fixed        bool         `json:"fixed"`
+	RelayStopped bool         `json:"relay_stopped"`
+	Traffic      Traffic      `json:"traffic"`
+	Counts       Counts       `json:"counts"`
+	Database     *Records     `json:"database,omitempty"`
+	Queues       []QueueState `json:"queues,omitempty"`
+	// DatabaseError and QueuesError say why there are no figures. None is not zero.
+	DatabaseError string `json:"database_error,omitempty"`
+	QueuesError   string `json:"queues_error,omitempty"`
+}
+
+// Records is what the database holds.
+type Records struct {
+	Orders        int64 `json:"orders"`
+	Invoices      int64 `json:"invoices"`
+	OutboxPending int64 `json:"outbox_pending"` // to be sent
+	OutboxDead    int64 `json:"outbox_dead"`    // failed too often, for a person to look at
 }
 
 // Counts is what has happened since the start.
 type Counts struct {
-	Published  int64 `json:"published"`  // orders confirmed by the broker, published duplicates included
+	Published  int64 `json:"published"`  // orders confirmed by the broker, duplicates included
 	Invoiced   int64 `json:"invoiced"`   // orders that have their invoice
 	Duplicates int64 `json:"duplicates"` // deliveries of orders that had their invoice already
 	Failed     int64 `json:"failed"`     // attempts that failed
@@ -33,6 +44,8 @@ type Counts struct {
 //	GET   /         shows it
 //	POST  /fix      deploys the fix: what used to fail for good now works
 //	POST  /break    takes the fix back
+//	POST  /relay/stop, /relay/start
+//	                stop the relay, so that the outbox grows, and let it go on
 //	PATCH /traffic  changes the named fields of the traffic; POST does the same
 //
 // It knows no sign-in, so it belongs on loopback. Pages of other sites are kept
@@ -42,6 +55,8 @@ func (b *Billing) Control() http.Handler {
 	mux.HandleFunc("GET /{$}", b.show)
 	mux.HandleFunc("POST /fix", func(w http.ResponseWriter, r *http.Request) { b.deploy(w, r, true) })
 	mux.HandleFunc("POST /break", func(w http.ResponseWriter, r *http.Request) { b.deploy(w, r, false) })
+	mux.HandleFunc("POST /relay/stop", func(w http.ResponseWriter, r *http.Request) { b.stopRelay(w, r, true) })
+	mux.HandleFunc("POST /relay/start", func(w http.ResponseWriter, r *http.Request) { b.stopRelay(w, r, false) })
 	mux.HandleFunc("PATCH /traffic", b.steer)
 	mux.HandleFunc("POST /traffic", b.steer)
 	return http.NewCrossOriginProtection().Handler(mux)
@@ -53,7 +68,12 @@ func (b *Billing) show(w http.ResponseWriter, r *http.Request) {
 		Failed: b.counts.failed.Load(), Parked: b.counts.parked.Load(),
 	}}
 	s.Traffic, s.Fixed = b.switches.state()
+	s.RelayStopped = b.switches.relayIsStopped()
 	var err error
+	if s.Database, err = b.db.records(r.Context()); err != nil {
+		b.log.Warn("database not read", "err", err)
+		s.DatabaseError = "the database can't be read; the log says why"
+	}
 	if s.Queues, err = b.management.queues(r.Context(), b.topology); err != nil {
 		s.QueuesError = err.Error()
 	}
@@ -63,6 +83,12 @@ func (b *Billing) show(w http.ResponseWriter, r *http.Request) {
 func (b *Billing) deploy(w http.ResponseWriter, r *http.Request, fixed bool) {
 	b.switches.deploy(fixed)
 	b.log.Info("fix switched", "deployed", fixed)
+	b.show(w, r)
+}
+
+func (b *Billing) stopRelay(w http.ResponseWriter, r *http.Request, stopped bool) {
+	b.switches.stopRelay(stopped)
+	b.log.Info("relay switched", "stopped", stopped)
 	b.show(w, r)
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // Headers by which an order asks to be handled badly. They travel with the
@@ -14,6 +16,10 @@ const (
 	HeaderFailures = "x-demo-failures"
 	// HeaderSlow is how many milliseconds the handler takes.
 	HeaderSlow = "x-demo-slow-ms"
+
+	// These are for the relay, which takes them off.
+	headerNoID  = "x-demo-no-id" // publish it without a message id
+	headerTwice = "x-demo-twice" // as after a confirm that was lost
 )
 
 // Traffic says how many orders are placed and how much of that goes wrong. Its
@@ -72,6 +78,21 @@ const (
 	maxSlowMillis = 60_000 // far below the broker's acknowledgement timeout of 30 minutes
 )
 
+// sabotage does to msg what its headers ask of the relay, and returns how often it
+// is to be published.
+func sabotage(msg *amqp.Publishing) (times int) {
+	times = 1
+	if _, twice := msg.Headers[headerTwice]; twice {
+		times = 2
+	}
+	if _, noID := msg.Headers[headerNoID]; noID {
+		msg.MessageId = ""
+	}
+	delete(msg.Headers, headerTwice)
+	delete(msg.Headers, headerNoID)
+	return times
+}
+
 type fault int
 
 const (
@@ -101,14 +122,15 @@ func chance(percent float64) bool { return 100*rand.Float64() < percent }
 
 // switches is what people turn while the pipeline runs.
 type switches struct {
-	mu      sync.Mutex
-	traffic Traffic
-	fixed   bool
-	changed chan struct{} // one slot: the traffic is not what it was
+	mu           sync.Mutex
+	traffic      Traffic
+	fixed        bool
+	relayStopped bool
+	changed      chan struct{} // one slot: the traffic is not what it was
 }
 
-func newSwitches(t Traffic, fixed bool) *switches {
-	return &switches{traffic: t, fixed: fixed, changed: make(chan struct{}, 1)}
+func newSwitches(t Traffic, fixed, relayStopped bool) *switches {
+	return &switches{traffic: t, fixed: fixed, relayStopped: relayStopped, changed: make(chan struct{}, 1)}
 }
 
 func (s *switches) state() (t Traffic, fixed bool) {
@@ -122,6 +144,19 @@ func (s *switches) deploy(fixed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fixed = fixed
+}
+
+// stopRelay has the relay send nothing, so that the outbox grows, or go on.
+func (s *switches) stopRelay(stopped bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.relayStopped = stopped
+}
+
+func (s *switches) relayIsStopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.relayStopped
 }
 
 // change applies edit to the traffic, unless the result is not valid.

@@ -2,7 +2,10 @@ package pipeline
 
 import (
 	"context"
+	"crypto/rand"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,10 +15,6 @@ import (
 // InvoiceIssued is the routing key and the message type of a new invoice.
 const InvoiceIssued = "invoice.issued"
 
-// remembered is how many message ids the ledger holds. A repeat that comes later
-// than so many other orders makes a second invoice.
-const remembered = 200_000
-
 // Invoice is the body of an invoice.issued message.
 type Invoice struct {
 	OrderID  int64     `json:"order_id"`
@@ -24,16 +23,15 @@ type Invoice struct {
 	Total    int64     `json:"total_cents"`
 }
 
+// errProcessed says that another transaction has handled the message already.
+var errProcessed = errors.New("message processed already")
+
 // handler turns orders into invoices, one for each message id.
 type handler struct {
 	topology Topology
 	switches *switches
 	counts   *counts
-	ledger   *recent[struct{}] // the message ids that are done
-}
-
-func newHandler(t Topology, s *switches, c *counts) *handler {
-	return &handler{t, s, c, newRecent[struct{}](remembered)}
+	db       *database
 }
 
 // handle makes the invoice of an order that arrived as d, and tells others. An
@@ -41,33 +39,83 @@ func newHandler(t Topology, s *switches, c *counts) *handler {
 //
 // A *failure is the order's own: it may be tried again later. Any other error
 // says nothing about the order.
-//
-// The event comes before the ledger: if we die in between, the repeat publishes
-// it a second time under the same message id, which its readers can tell. The
-// other way round it would be lost.
-func (h *handler) handle(ctx context.Context, d amqp.Delivery, o Order, events *publisher) error {
-	if _, done := h.ledger.get(d.MessageId); done {
+func (h *handler) handle(ctx context.Context, d amqp.Delivery, o Order) error {
+	done, err := h.processed(ctx, d.MessageId)
+	if err == nil && !done {
+		if err := h.work(ctx, d, o); err != nil {
+			return err
+		}
+		err = h.invoice(ctx, d.MessageId, o, time.Now())
+	}
+	switch {
+	case done || errors.Is(err, errProcessed): // by a look, or at the last moment
 		h.counts.duplicates.Add(1)
 		return nil
+	case err == nil:
+		h.counts.invoiced.Add(1)
+		return nil
+	case h.db.PingContext(ctx) == nil:
+		return &failure{"DatabaseError", err.Error()} // the database is there, and won't have this order
 	}
+	return fmt.Errorf("handle order: %w", err)
+}
+
+// processed looks whether a message is done. It saves the work of most repeats;
+// what two consumers do at the same time it can't see.
+func (h *handler) processed(ctx context.Context, id string) (bool, error) {
+	var n int
+	err := h.db.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM processed_messages WHERE message_id = ?`), id).Scan(&n)
+	return n > 0, err
+}
+
+// work is what an order takes before its invoice can be written. It fails as the
+// headers of d ask for, and where billing has a fault that waits for its fix.
+func (h *handler) work(ctx context.Context, d amqp.Delivery, o Order) error {
 	if err := h.stumble(ctx, d); err != nil {
 		return err
 	}
-	if _, fixed := h.switches.state(); !fixed {
-		if err := o.billable(); err != nil {
+	if _, fixed := h.switches.state(); fixed {
+		return nil
+	}
+	return o.billable()
+}
+
+// invoice writes all that comes of an order in one transaction: that its message
+// is processed, the invoice, and the event that tells of it. It returns
+// errProcessed, and writes nothing, where the message was processed meanwhile.
+func (h *handler) invoice(ctx context.Context, id string, o Order, now time.Time) error {
+	body, err := json.Marshal(Invoice{o.ID, now.UTC(), o.Currency, o.Total})
+	if err != nil {
+		return fmt.Errorf("encode invoice: %w", err)
+	}
+	return h.db.write(ctx, func(tx *sql.Tx) error {
+		// First, so that a second consumer waits here until we are done, and then fails.
+		err := h.db.exec(ctx, tx, `INSERT INTO processed_messages (message_id, processed_at) VALUES (?, ?)`, id, now.UnixMilli())
+		if h.db.repeated(err) { // of this statement: any other duplicate is a failure like any other
+			return errProcessed
+		}
+		if err != nil {
 			return err
 		}
-	}
-	event, err := invoiceEvent(d.MessageId, o, time.Now())
-	if err != nil {
+		crash("message-noted")
+		err = h.db.exec(ctx, tx, `INSERT INTO invoices (order_id, message_id, currency, total_cents, issued_at) VALUES (?, ?, ?, ?, ?)`,
+			o.ID, id, o.Currency, o.Total, now.UnixMilli())
+		if err != nil {
+			return err
+		}
+		crash("invoice-written")
+		err = h.db.put(ctx, tx, event{
+			ID:            rand.Text(), // once for all, since this transaction happens once
+			Exchange:      h.topology.Billing(),
+			Type:          InvoiceIssued,
+			AppID:         "billing",
+			CorrelationID: id,
+			Body:          body,
+			CreatedAt:     now,
+		})
+		crash("invoice-announced")
 		return err
-	}
-	if err := events.publish(ctx, h.topology.Billing(), InvoiceIssued, event); err != nil {
-		return fmt.Errorf("tell of the invoice: %w", err)
-	}
-	h.ledger.put(d.MessageId, struct{}{})
-	h.counts.invoiced.Add(1)
-	return nil
+	})
 }
 
 // stumble is slow and fails as the headers of d ask for.
@@ -83,23 +131,4 @@ func (h *handler) stumble(ctx context.Context, d amqp.Delivery) error {
 		return &failure{"TimeoutError", "the tax service did not answer within 2 s"}
 	}
 	return nil
-}
-
-// invoiceEvent says that the order which came as message id has its invoice. The
-// id of the event follows from it, so that every repeat has the same.
-func invoiceEvent(id string, o Order, now time.Time) (amqp.Publishing, error) {
-	body, err := json.Marshal(Invoice{o.ID, now.UTC(), o.Currency, o.Total})
-	if err != nil {
-		return amqp.Publishing{}, fmt.Errorf("encode invoice: %w", err)
-	}
-	return amqp.Publishing{
-		ContentType:   "application/json",
-		DeliveryMode:  amqp.Persistent,
-		MessageId:     InvoiceIssued + ":" + id,
-		CorrelationId: id,
-		Timestamp:     now,
-		Type:          InvoiceIssued,
-		AppId:         "billing",
-		Body:          body,
-	}, nil
 }

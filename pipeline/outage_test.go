@@ -47,7 +47,7 @@ func TestOutagesOfTheBrokerAreNoFailuresOfOrders(t *testing.T) {
 	node := brokertest.Node(t, "4.3")
 	log := &lines{Handler: slog.DiscardHandler, lost: map[string]int{}}
 	url := brokertest.Vhost(t, node.Broker)
-	billing, err := pipeline.NewBilling(pipeline.Options{AMQP: url, Traffic: pipeline.Traffic{Rate: 20}}, slog.New(log))
+	billing, err := pipeline.NewBilling(pipeline.Options{AMQP: url, Database: databaseFile(t), Traffic: pipeline.Traffic{Rate: 20}}, slog.New(log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +63,13 @@ func TestOutagesOfTheBrokerAreNoFailuresOfOrders(t *testing.T) {
 		before := counts()
 		brokertest.Eventually(t, "orders invoiced "+when, func() bool { return counts().Invoiced > before.Invoiced+20 })
 	}
-	brokertest.Eventually(t, "two vain attempts to connect", func() bool { return log.of("consumer") > 1 && log.of("producer") > 1 })
+	brokertest.Eventually(t, "two vain attempts to connect", func() bool { return log.of("consumer") > 1 && log.of("relay") > 1 })
 	node.Start()
 	works("once the broker is there")
 
 	node.Ctl("set_vm_memory_high_watermark", "absolute", "1MB")
-	before := log.of("producer")
-	brokertest.Eventually(t, "a publish that gives up under a memory alarm", func() bool { return log.of("producer") > before })
+	before := log.of("relay")
+	brokertest.Eventually(t, "a publish that gives up under a memory alarm", func() bool { return log.of("relay") > before })
 	node.Ctl("set_vm_memory_high_watermark", "0.6")
 	works("after the alarm")
 
@@ -85,8 +85,8 @@ func TestOutagesOfTheBrokerAreNoFailuresOfOrders(t *testing.T) {
 
 	s.call(http.MethodPatch, "/traffic", `{"rate": 20}`)
 	node.Ctl("set_vm_memory_high_watermark", "absolute", "1MB")
-	before = log.of("producer")
-	brokertest.Eventually(t, "another publish that gives up", func() bool { return log.of("producer") > before })
+	before = log.of("relay")
+	brokertest.Eventually(t, "another publish that gives up", func() bool { return log.of("relay") > before })
 	stop()
 	select {
 	case err := <-done:

@@ -64,7 +64,7 @@ func TestRefusedPolicyEndsTheRunWithTheReason(t *testing.T) {
 	b := brokertest.Main(t)
 	vhost := brokertest.Vhost(t, b)
 	user := brokertest.User(t, b, vhost, brokertest.Everything(), "management") // may look, may set no policy
-	options := pipeline.Options{AMQP: user.AMQP, Management: user.Management, Topology: pipeline.Topology{Policies: true}}
+	options := pipeline.Options{AMQP: user.AMQP, Database: databaseFile(t), Management: user.Management, Topology: pipeline.Topology{Policies: true}}
 	billing, err := pipeline.NewBilling(options, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

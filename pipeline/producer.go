@@ -3,25 +3,24 @@ package pipeline
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"time"
-
-	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// producer places orders at the rate of its switches.
+// producer places orders at the rate of its switches. It knows no broker: an order
+// is placed once it is committed, together with the event that says so, and the
+// relay does the rest.
 type producer struct {
-	broker   broker
 	topology Topology
+	db       *database
 	switches *switches
-	counts   *counts
 	log      *slog.Logger
 
-	last   time.Time         // when the last order was placed
-	outbox []amqp.Publishing // placed and not confirmed; in memory, so a crash loses it
+	last time.Time // when the last order was placed
 }
 
 // run works until ctx ends.
@@ -29,48 +28,48 @@ func (p *producer) run(ctx context.Context) error {
 	return keep(ctx, p.log, "producer", p.session)
 }
 
-// session publishes over one connection. Whatever goes wrong ends it: the next
-// one declares the topology again, which cures a missing queue, and begins with
-// the order whose confirm never came. That may publish it twice, under the same
-// message id, which the consumer is ready for; the other choice is to lose it.
+// session places orders until ctx ends or the database fails. An order that could
+// not be committed isn't there, and nobody was told that it is.
 func (p *producer) session(ctx context.Context) error {
-	conn, err := p.broker.dial(ctx, p.topology.Prefix+"billing producer")
-	if err != nil {
-		return err
-	}
-	defer hangUp(conn)
-	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
-	if err := p.topology.Declare(conn); err != nil {
-		return err
-	}
-	publisher, err := newPublisher(conn)
-	if err != nil {
-		return err
-	}
-	p.log.Info("placing orders", "exchange", p.topology.Orders())
 	for {
-		for len(p.outbox) > 0 {
-			if err := publisher.publish(ctx, p.topology.Orders(), OrderPlaced, p.outbox[0]); err != nil {
-				return fmt.Errorf("place order: %w", err)
-			}
-			p.outbox = p.outbox[1:]
-			p.counts.published.Add(1)
-		}
 		traffic, _ := p.switches.state()
 		due, timer := p.next(traffic.Rate)
 		select {
 		case <-ctx.Done():
 			return nil
-		case reason := <-closed:
-			return lost(reason)
 		case <-p.switches.changed:
 		case now := <-timer:
 			p.last = due
-			if p.outbox, err = place(now, traffic); err != nil {
+			order, placed, err := p.makeUp(now, traffic)
+			if err != nil {
 				return err
+			}
+			if err := p.place(ctx, order, placed); err != nil {
+				return fmt.Errorf("place order: %w", err)
 			}
 		}
 	}
+}
+
+// place writes an order and the event that announces it: both or neither. With a
+// publish instead of the second row, a crash between the two would leave an order
+// that nobody hears of, or the other way round a message about no order.
+func (p *producer) place(ctx context.Context, o Order, placed event) error {
+	err := p.db.write(ctx, func(tx *sql.Tx) error {
+		err := p.db.exec(ctx, tx, `INSERT INTO orders (order_id, message_id, currency, total_cents, placed_at) VALUES (?, ?, ?, ?, ?)`,
+			o.ID, placed.ID, o.Currency, o.Total, o.PlacedAt.UnixMilli())
+		if err != nil {
+			return err
+		}
+		crash("order-written")
+		if err := p.db.put(ctx, tx, placed); err != nil {
+			return err
+		}
+		crash("order-announced")
+		return nil
+	})
+	crash("order-committed")
+	return err
 }
 
 // next says when the next order is due, and fires then; never, at a rate of 0.
@@ -86,42 +85,41 @@ func (p *producer) next(rate float64) (due time.Time, timer <-chan time.Time) {
 	return due, time.After(time.Until(due))
 }
 
-// place makes up one order and returns what is to be published for it.
-func place(now time.Time, t Traffic) ([]amqp.Publishing, error) {
+// makeUp makes up one order and the event for it, with the faults of the traffic.
+func (p *producer) makeUp(now time.Time, t Traffic) (Order, event, error) {
 	order := newOrder(now)
-	msg := amqp.Publishing{
-		Headers:      amqp.Table{},
-		ContentType:  "application/json",
-		DeliveryMode: amqp.Persistent, // survives a restart of the broker
-		MessageId:    rand.Text(),     // set once, here: every copy and every retry of this order has the same
-		Timestamp:    now,
-		Type:         OrderPlaced,
-		AppId:        "shop",
+	e := event{
+		ID:        rand.Text(), // set once, here: every copy and every retry of this order has the same
+		Exchange:  p.topology.Orders(),
+		Type:      OrderPlaced,
+		AppID:     "shop",
+		Headers:   map[string]int64{},
+		CreatedAt: now,
 	}
 	fault := t.draw()
 	switch fault {
 	case poison:
 		order.spoil()
 	case transient:
-		msg.Headers[HeaderFailures] = int64(t.TransientFailures)
+		e.Headers[HeaderFailures] = int64(t.TransientFailures)
 	case noID:
-		msg.MessageId = ""
+		e.Headers[headerNoID] = 1
 	case none, malformed:
 	}
-	var err error
-	if msg.Body, err = json.Marshal(order); err != nil {
-		return nil, fmt.Errorf("encode order: %w", err)
-	}
-	if fault == malformed {
-		msg.Body = mangle(msg.Body)
-	}
 	if chance(t.Slow) {
-		msg.Headers[HeaderSlow] = int64(t.SlowMillis)
+		e.Headers[HeaderSlow] = int64(t.SlowMillis)
 	}
 	if chance(t.Duplicate) {
-		return []amqp.Publishing{msg, msg}, nil
+		e.Headers[headerTwice] = 1
 	}
-	return []amqp.Publishing{msg}, nil
+	var err error
+	if e.Body, err = json.Marshal(order); err != nil {
+		return order, e, fmt.Errorf("encode order: %w", err)
+	}
+	if fault == malformed {
+		e.Body = mangle(e.Body)
+	}
+	return order, e, nil
 }
 
 // mangle returns what arrives instead of body when somebody upstream is broken.

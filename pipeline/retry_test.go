@@ -52,7 +52,7 @@ func TestQueueItselfDelaysCountsAndParks(t *testing.T) {
 		t.Parallel()
 		topology := pipeline.Topology{Mode: pipeline.Delayed}
 		if !b.AtLeast(4, 3) {
-			billing, err := pipeline.NewBilling(pipeline.Options{AMQP: brokertest.Vhost(t, b), Topology: topology}, slog.New(slog.DiscardHandler))
+			billing, err := pipeline.NewBilling(pipeline.Options{AMQP: brokertest.Vhost(t, b), Database: databaseFile(t), Topology: topology}, slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,6 +20,7 @@ type demoCommand struct {
 	AMQP       string `name:"amqp" help:"Broker." placeholder:"URL" env:"PARKADE_AMQP_URL" default:"amqp://guest:guest@localhost:5672/"`
 	Management string `help:"Management API, for policies, and for the figures of the queues: none are shown without." placeholder:"URL" env:"PARKADE_MANAGEMENT_URL"`
 	Vhost      string `help:"Vhost, if not the one in the broker's URL."`
+	Database   string `help:"File of an SQLite database, or postgres://..., or mariadb:user:password@tcp(host:3306)/name." env:"PIPELINE_DATABASE" default:"pipeline.db"`
 	Prefix     string `help:"Put this before the name of each exchange and queue."`
 	Control    string `help:"Show and switch things over HTTP at this address. There is no sign-in: keep it on loopback." default:"127.0.0.1:8090" placeholder:"ADDR"`
 
@@ -28,6 +29,9 @@ type demoCommand struct {
 	AtLeastOnce bool          `help:"Have the broker hold on to a dead letter until its next queue has it."`
 	Policies    bool          `help:"Set by policy what queues have as arguments otherwise. Needs --management."`
 	Fixed       bool          `help:"Begin with the fix deployed: what fails for good without it works."`
+
+	RelayStopped bool          `help:"Begin with the relay stopped, so that the outbox grows."`
+	Retention    time.Duration `help:"For how long sent outbox rows are kept." default:"24h"`
 
 	Rate      float64 `help:"Orders a second." default:"3"`
 	Poison    float64 `help:"Per cent of orders that fail until the fix is deployed." default:"10"`
@@ -44,6 +48,7 @@ type demoCommand struct {
 func (d demoCommand) options() pipeline.Options {
 	return pipeline.Options{
 		AMQP: d.AMQP, Vhost: d.Vhost, Management: d.Management, Fixed: d.Fixed,
+		Database: d.Database, RelayStopped: d.RelayStopped, Retention: d.Retention,
 		Topology: pipeline.Topology{Prefix: d.Prefix, Wait: d.Wait, Mode: pipeline.RetryMode(d.Retry), AtLeastOnce: d.AtLeastOnce, Policies: d.Policies},
 		Traffic: pipeline.Traffic{
 			Rate: d.Rate, Poison: d.Poison, Transient: d.Transient, Malformed: d.Malformed, NoID: d.NoID,

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -31,8 +33,9 @@ func TestKilledAgainAndAgainItLosesNothing(t *testing.T) {
 		t.Parallel()
 		const orders, kills = 400, 6
 		url, topology := brokertest.Vhost(t, b), pipeline.Topology{}
+		database := filepath.Join(t.TempDir(), "billing.db")
 		start := func() *exec.Cmd {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "demo", "--amqp", url, "--control", "127.0.0.1:0", "--rate", "0", "--wait", "200ms")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "demo", "--amqp", url, "--control", "127.0.0.1:0", "--rate", "0", "--wait", "200ms", "--database", database)
 			cmd.Env = append(os.Environ(), asProgram+"=1")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -48,7 +51,7 @@ func TestKilledAgainAndAgainItLosesNothing(t *testing.T) {
 		brokertest.PublishN(t, url, topology.Orders(), pipeline.OrderPlaced, orders, func(i int) amqp.Publishing {
 			msg := amqp.Publishing{
 				MessageId: strconv.Itoa(i), DeliveryMode: amqp.Persistent, Headers: amqp.Table{pipeline.HeaderSlow: int64(3)},
-				Body: []byte(`{"customer": {"email": "ada@example.com"}, "currency": "EUR"}`),
+				Body: fmt.Appendf(nil, `{"order_id": %d, "customer": {"email": "ada@example.com"}, "currency": "EUR"}`, i),
 			}
 			invoiced[msg.MessageId] = true
 			switch i % 8 {

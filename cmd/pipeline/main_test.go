@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestDemoRunsUntilItIsStopped(t *testing.T) {
 	go func() {
 		done <- run(ctx, []string{
 			"demo", "--amqp", b.AMQP, "--management", b.Management, "--vhost", brokertest.VhostName(t, url),
-			"--control", control, "--prefix", "x.", "--wait", "100ms", "--rate", "30", "--malformed", "10", "--slow", "0",
+			"--control", control, "--database", filepath.Join(t.TempDir(), "billing.db"), "--prefix", "x.", "--wait", "100ms", "--rate", "30", "--malformed", "10", "--slow", "0",
 		}, io.Discard, io.Discard)
 	}()
 	var state pipeline.State
@@ -79,7 +80,7 @@ func TestDemoEndsWhereTheTopologyDiffers(t *testing.T) {
 	t.Parallel()
 	url := brokertest.Vhost(t, brokertest.Main(t))
 	brokertest.Queue(t, url, brokertest.Classic, "orders.wait", nil)
-	err := run(t.Context(), []string{"demo", "--amqp", url, "--control", "127.0.0.1:0"}, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"demo", "--amqp", url, "--control", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "billing.db")}, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "--prefix") || strings.Contains(err.Error(), "guest") {
 		t.Errorf("it ended with %v", err)
 	}

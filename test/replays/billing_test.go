@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,7 +34,9 @@ type billing struct {
 func bill(t *testing.T, b brokertest.Broker, amqpURL string) billing {
 	t.Helper()
 	topology := pipeline.Topology{Wait: time.Second}
-	p, err := pipeline.NewBilling(pipeline.Options{AMQP: amqpURL, Management: b.Management, Topology: topology}, slog.New(slog.DiscardHandler))
+	p, err := pipeline.NewBilling(pipeline.Options{
+		AMQP: amqpURL, Management: b.Management, Topology: topology, Database: filepath.Join(t.TempDir(), "billing.db"),
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
