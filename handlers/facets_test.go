@@ -23,7 +23,7 @@ func TestFacetsCountAndTheBarOffersVhosts(t *testing.T) {
 	storetest.Park(t, s.Store, parkade.Queue{Broker: "main", Vhost: "billing", Name: "billing.parking"}, other)
 	page := s.ask(t, "/messages", nil)
 	wants(t, page.Body.String(), `<select class="form-select form-select-sm" name="vhost"`, `<option value="billing">`)
-	wants(t, text(page), "Queue orders.parking 2", "Vhost / 2 billing 1", "Reason rejected 3", "Routing key billing 1 orders.parking 2")
+	wants(t, text(page), "Queue orders.parking 2", "Vhost / 2 billing 1", "Reason rejected 3", "Routing key created 3")
 	chosen := s.ask(t, "/messages?vhost=billing&add=", nil)
 	wants(t, text(chosen), "1 message", "Reason rejected 1")
 	if strings.Contains(chosen.Body.String(), "<select") {
