@@ -34,9 +34,13 @@ func (p *parking) match(ctx context.Context, r *record) (*candidate, error) {
 			return nil, err
 		}
 	}
+	from, to := p.source.from, p.source.to
+	if again { // rows of this session are anywhere
+		from, to = 0, int64(p.nextID)>>14
+	}
 	var c candidate
 	err := p.tx.QueryRowContext(ctx, matchingRow,
-		p.session.Source, r.encoded.Fingerprint[:], p.session.ID, p.source.quorum, r.brokerCount).Scan(&c.id, &c.batch, &c.state, &c.certain)
+		p.session.Source, r.encoded.Fingerprint[:], p.session.ID, p.source.quorum, r.brokerCount, from, to).Scan(&c.id, &c.batch, &c.state, &c.certain)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -64,6 +68,7 @@ func (p *parking) meansTouched(r *record) bool {
 // recognise moves the row into this batch, so that a second crash finds it there.
 // Its count is the queue's latest: the next copy has to be newer than this one.
 func (p *parking) recognise(ctx context.Context, c *candidate, r *record) error {
+	p.lowest = min(p.lowest, c.id)
 	_, err := p.tx.ExecContext(ctx, `
 		UPDATE message SET batch_id = ?, seen_again = seen_again + 1, broker_count = max(broker_count, ?) WHERE id = ?`,
 		p.result.Batch, r.brokerCount, c.id)
@@ -80,8 +85,8 @@ func (p *parking) suspect(ctx context.Context, c *candidate, r *record) error {
 }
 
 // matchingRow finds the candidate that match prefers.
-const matchingRow = blocks + `
-	SELECT m.id, b.id, b.state, b.certain
+const matchingRow = `
+	WITH RECURSIVE block(n) AS (SELECT ?6 UNION ALL SELECT n + 1 FROM block WHERE n < ?7)	SELECT m.id, b.id, b.state, b.certain
 	FROM block
 	CROSS JOIN message m ON m.source_id = ?1 AND m.id >> 14 = block.n AND m.fp = ?2 AND m.copy_used = 0
 	CROSS JOIN drain_batch b ON b.id = m.batch_id

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -260,4 +261,31 @@ func TestASessionThatIsOverParksNothing(t *testing.T) {
 	if err := d.s.EndSession(t.Context(), d.session); err == nil {
 		t.Error("a session ended clean with an unproven batch")
 	}
+}
+
+// On a quorum queue whose messages all come marked as redelivered no batch is ever
+// certain; what an older session stored is recognised for a while all the same, then
+// marked, then forgotten.
+func TestAnOlderSessionsRowsExplainLessAsTimeGoesBy(t *testing.T) {
+	t.Parallel()
+	d := drain(t, "quorum", "4.3.6", true)
+	var first []parkade.Delivery
+	for _, id := range []string{"a", "b", "c"} {
+		first = append(first, plain(id, "x"))
+	}
+	d.park(true, first...)
+	d.prove()
+	d.begin(true)
+	other := func(n int64) parkade.Delivery { return counted(plain(fmt.Sprint("other ", n), "y"), n) }
+	d.want(d.park(true, counted(first[0], 1), other(1)), 1, 1, 0)
+	d.prove()
+	d.now = d.now.Add(11 * time.Minute)
+	d.park(true, other(2))
+	d.prove()
+	d.want(d.park(true, counted(first[1], 1), other(3)), 2, 0, 1)
+	d.prove()
+	d.now = d.now.Add(25 * time.Hour)
+	d.park(true, other(4))
+	d.prove()
+	d.want(d.park(true, counted(first[2], 1)), 1, 0, 0)
 }

@@ -42,8 +42,10 @@ type parking struct {
 	now     time.Time
 	source  sourceFacts
 	nextID  parkade.MessageID
-	pending []*record       // to be inserted
-	used    map[int64]int64 // rows of each batch that explained a copy
+	first   parkade.MessageID // that this batch inserts
+	lowest  parkade.MessageID // of the rows that are or were moved into this batch
+	pending []*record         // to be inserted
+	used    map[int64]int64   // rows of each batch that explained a copy
 	tally   tally
 	result  parkade.ParkedBatch
 }
@@ -53,8 +55,9 @@ type sourceFacts struct {
 	quorum       bool
 	returnsFirst bool
 	strict       bool
-	before4      bool // the broker is older than 4.0
-	open         bool // batches of older sessions may still come back
+	before4      bool  // the broker is older than 4.0
+	open         bool  // batches of older sessions may still come back
+	from, to     int64 // blocks of messages in which their rows are
 }
 
 func (p *parking) run(ctx context.Context) error {
@@ -84,13 +87,13 @@ func (p *parking) run(ctx context.Context) error {
 func (p *parking) begin(ctx context.Context) error {
 	var typ, version string
 	err := p.tx.QueryRowContext(ctx, `
-		SELECT s.type, s.broker_version, s.returns_first, s.strict,
-		       EXISTS (SELECT 1 FROM drain_batch b
-		               WHERE b.source_id = s.id AND b.session_id <> ?1 AND b.state IN ('stored', 'recent', 'late') AND b.state <> 'closed')
+		SELECT s.type, s.broker_version, s.returns_first, s.strict, b.id IS NOT NULL, COALESCE(min(b.first_id) >> 14, 0), COALESCE(max(b.last_id) >> 14, 0)
 		FROM drain_session d JOIN source s ON s.id = d.source_id
+		LEFT JOIN drain_batch b ON b.source_id = s.id AND b.session_id <> ?1 AND b.state IN ('stored', 'recent', 'late') AND b.state <> 'closed'
 		WHERE d.id = ?1 AND d.end_kind IS NULL AND d.source_id = ?2
-		  AND d.id = (SELECT max(id) FROM drain_session WHERE source_id = d.source_id)`,
-		p.session.ID, p.session.Source).Scan(&typ, &version, &p.source.returnsFirst, &p.source.strict, &p.source.open)
+		  AND d.id = (SELECT max(id) FROM drain_session WHERE source_id = d.source_id)
+		GROUP BY s.id`,
+		p.session.ID, p.session.Source).Scan(&typ, &version, &p.source.returnsFirst, &p.source.strict, &p.source.open, &p.source.from, &p.source.to)
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("session %d is over", p.session.ID)
 	}
@@ -103,15 +106,16 @@ func (p *parking) begin(ctx context.Context) error {
 		return err
 	}
 	p.nextID = parkade.MessageID(last + 1)
+	p.first, p.lowest = p.nextID, p.nextID
 	var bytes int
 	for _, d := range p.batch.Deliveries {
 		bytes += len(d.Body)
 	}
 	return p.tx.QueryRowContext(ctx, `
-		INSERT INTO drain_batch (source_id, session_id, messages, bytes, certain, state, unmatched, committed_at)
-		VALUES (?1, ?2, ?3, ?4, 0, 'stored', ?3, ?5)
+		INSERT INTO drain_batch (source_id, session_id, messages, bytes, certain, state, unmatched, first_id, last_id, committed_at)
+		VALUES (?1, ?2, ?3, ?4, 0, 'stored', ?3, ?6 + 1, ?6 + ?3, ?5)
 		RETURNING id`,
-		p.session.Source, p.session.ID, len(p.batch.Deliveries), bytes, millis(p.now)).Scan(&p.result.Batch)
+		p.session.Source, p.session.ID, len(p.batch.Deliveries), bytes, millis(p.now), last).Scan(&p.result.Batch)
 }
 
 // before4 reports whether a version is known to be older than 4.0.
@@ -164,6 +168,11 @@ func (p *parking) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	if p.lowest < p.first {
+		if _, err := p.tx.ExecContext(ctx, `UPDATE drain_batch SET first_id = ? WHERE id = ?`, p.lowest, p.result.Batch); err != nil {
+			return err
+		}
+	}
 	last := p.batch.Deliveries[len(p.batch.Deliveries)-1]
 	if !p.batch.FenceOK || last.Redelivered || !p.source.returnsFirst {
 		return nil
@@ -175,7 +184,7 @@ func (p *parking) finish(ctx context.Context) error {
 		return nil
 	}
 	_, err := p.tx.ExecContext(ctx, `
-		UPDATE drain_batch SET state = 'late', late_at = ?
+		UPDATE drain_batch SET state = 'late', open_at = ?
 		WHERE source_id = ? AND session_id <> ? AND state IN ('stored', 'recent') AND state <> 'closed'`,
 		millis(p.now), p.session.Source, p.session.ID)
 	return err

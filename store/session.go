@@ -11,10 +11,12 @@ import (
 	"parkade/store/crash"
 )
 
-// How long a proven batch may still come back after a broker was killed, and how
-// long a late one is remembered.
+// How long a proven batch may still come back after a broker was killed, how long
+// after the start of a session what comes back is recognised, and how long a late
+// batch is remembered.
 const (
 	provenFor = time.Minute
+	recentFor = 10 * time.Minute
 	lateFor   = 24 * time.Hour
 )
 
@@ -38,8 +40,8 @@ func (s *Store) BeginSession(ctx context.Context, id parkade.SourceID, up bool, 
 			// A quorum queue takes acks behind everything else that it is told: the end
 			// of a channel can overtake them, however it ended (ADR 13).
 			_, err = tx.ExecContext(ctx, `
-				UPDATE drain_batch SET state = 'recent' WHERE source_id = ?1 AND state = 'proven' AND state <> 'closed'
-				  AND (?2 OR (SELECT type = 'quorum' FROM source WHERE id = ?1))`, id, !up)
+				UPDATE drain_batch SET state = 'recent', open_at = ?3 WHERE source_id = ?1 AND state = 'proven' AND state <> 'closed'
+				  AND (?2 OR (SELECT type = 'quorum' FROM source WHERE id = ?1))`, id, !up, millis(now))
 		}
 		if err == nil {
 			err = closeLateBatches(ctx, tx, id, now)
@@ -104,10 +106,20 @@ func (s *Store) Prove(ctx context.Context, session parkade.Session) error {
 	return nil
 }
 
+// closeLateBatches ends the time of open batches. What came back was at the head of
+// the queue, so a recent batch is late after a while, also on a queue in which every
+// message is marked as redelivered.
 func closeLateBatches(ctx context.Context, tx *sql.Tx, id parkade.SourceID, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `
+		UPDATE drain_batch SET state = 'late', open_at = ?3
+		WHERE source_id = ?1 AND state = 'recent' AND state <> 'closed' AND open_at < ?2`,
+		id, millis(now.Add(-recentFor)), millis(now))
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `
 		UPDATE drain_batch SET state = 'closed'
-		WHERE source_id = ? AND state = 'late' AND state <> 'closed' AND late_at < ?`,
+		WHERE source_id = ? AND state = 'late' AND state <> 'closed' AND open_at < ?`,
 		id, millis(now.Add(-lateFor)))
 	return err
 }

@@ -56,9 +56,11 @@ CREATE TABLE drain_batch (
   certain      INTEGER NOT NULL CHECK (certain IN (0, 1)),
   state        TEXT    NOT NULL CHECK (state IN ('stored', 'proven', 'recent', 'late', 'closed')),
   unmatched    INTEGER NOT NULL,                         -- rows that may still explain a redelivered copy
+  first_id     INTEGER NOT NULL,                         -- its rows are among these: those that it recognised, too
+  last_id      INTEGER NOT NULL,
   committed_at INTEGER NOT NULL,
   proven_at    INTEGER,
-  late_at      INTEGER
+  open_at      INTEGER                                   -- since when it is recent, or late
 ) STRICT;
 CREATE INDEX drain_batch_open ON drain_batch (source_id, state) WHERE state <> 'closed';
 CREATE UNIQUE INDEX drain_batch_one_stored ON drain_batch (session_id) WHERE state = 'stored';
