@@ -121,17 +121,22 @@ func (d *database) claim(ctx context.Context, now time.Time) (*claim, error) {
 	return c, nil
 }
 
+// unsent is the query for the oldest rows that are due at a time, up to a number.
+func (d *database) unsent() string {
+	return `
+		SELECT seq, attempts, id, exchange, type, app_id, correlation_id, headers, body, created_at
+		FROM ` + d.outbox + `
+		WHERE sent_at IS NULL AND dead_at IS NULL AND not_before <= ?
+		ORDER BY seq
+		LIMIT ? ` + d.dialect.claim
+}
+
 func (c *claim) read(ctx context.Context, now time.Time) error {
 	from := c.hold.QueryContext
 	if c.db.relayLock != nil {
 		from = c.db.QueryContext
 	}
-	rows, err := from(ctx, c.db.bind(`
-		SELECT seq, attempts, id, exchange, type, app_id, correlation_id, headers, body, created_at
-		FROM `+c.db.outbox+`
-		WHERE sent_at IS NULL AND dead_at IS NULL AND not_before <= ?
-		ORDER BY seq
-		LIMIT ? `+c.db.dialect.claim), now.UnixMilli(), batchSize)
+	rows, err := from(ctx, c.db.bind(c.db.unsent()), now.UnixMilli(), batchSize)
 	if err != nil {
 		return err
 	}
