@@ -159,6 +159,7 @@ func (c *consumer) retry(ctx context.Context, d amqp.Delivery, copies *publisher
 		if err := copies.publish(ctx, level.exchange, d.RoutingKey, again); err != nil {
 			return fmt.Errorf("retry: %w", err)
 		}
+		crash("copy-waiting")
 		return d.Ack(false) // only now: twice rather than never
 	case Waiting:
 	}

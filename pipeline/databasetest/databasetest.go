@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
+	_ "modernc.org/sqlite"             // the driver sqlite
 )
 
 // SQLite is the kind that is always there.
@@ -32,6 +33,23 @@ func Each(t *testing.T, test func(t *testing.T, kind, address string)) {
 func File(tb testing.TB) string {
 	tb.Helper()
 	return filepath.Join(tb.TempDir(), "billing.db")
+}
+
+// Open opens the database at an address that Each made.
+func Open(tb testing.TB, address string) *sql.DB {
+	tb.Helper()
+	driver, name := "sqlite", address
+	if strings.HasPrefix(address, "postgres:") {
+		driver = "pgx"
+	} else if dsn, ok := strings.CutPrefix(address, "mariadb:"); ok {
+		driver, name = "mysql", dsn
+	}
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { db.Close() })
+	return db
 }
 
 func postgres(tb testing.TB) string {
