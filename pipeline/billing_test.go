@@ -249,6 +249,27 @@ func TestNoOrderIsLostWhenConnectionsAreClosed(t *testing.T) {
 	})
 }
 
+func TestOutboxGrowsWhileTheRelayIsStopped(t *testing.T) {
+	t.Parallel()
+	s := start(t, brokertest.Main(t), pipeline.Options{RelayStopped: true, Traffic: pipeline.Traffic{Rate: 50}})
+	state := func() pipeline.State { return s.call(http.MethodGet, "/", "") }
+	brokertest.Eventually(t, "orders that nobody hears of", func() bool { now := state(); return now.Database != nil && now.Database.OutboxPending > 20 })
+	if now := state(); !now.RelayStopped || now.Counts.Published > 0 || now.Database.OutboxPending != now.Database.Orders {
+		t.Errorf("with the relay stopped: %+v, %+v", now.Counts, *now.Database)
+	}
+	s.call(http.MethodPatch, "/traffic", `{"rate": 0}`)
+	if s.call(http.MethodPost, "/relay/start", "").RelayStopped {
+		t.Error("the relay does not start")
+	}
+	brokertest.Eventually(t, "an invoice for each order, and no backlog", func() bool {
+		now := state()
+		return now.Database.Invoices == now.Database.Orders && now.Database.OutboxPending == 0
+	})
+	if !s.call(http.MethodPost, "/relay/stop", "").RelayStopped {
+		t.Error("the relay does not stop")
+	}
+}
+
 func TestFaultsOfTheTrafficAllShow(t *testing.T) {
 	t.Parallel()
 	b := brokertest.Main(t)

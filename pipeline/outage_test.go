@@ -77,10 +77,17 @@ func TestOutagesOfTheBrokerAreNoFailuresOfOrders(t *testing.T) {
 	node.Start()
 	works("after a restart")
 
+	node.Kill9()
+	node.Start()
+	works("after a kill")
+
 	s.call(http.MethodPatch, "/traffic", `{"rate": 0}`)
-	brokertest.Eventually(t, "an invoice for each order", func() bool { now := counts(); return now.Invoiced == now.Published })
-	if now := counts(); now.Failed > 0 || now.Parked > 0 {
-		t.Errorf("orders suffered: %+v", now)
+	brokertest.Eventually(t, "an invoice for each order, and every event sent", func() bool {
+		now := s.call(http.MethodGet, "/", "").Database
+		return now.Invoices == now.Orders && now.OutboxPending == 0
+	})
+	if now := s.call(http.MethodGet, "/", ""); now.Counts.Failed > 0 || now.Counts.Parked > 0 || now.Database.OutboxDead > 0 || now.Database.Orders < 80 {
+		t.Errorf("orders suffered: %+v, %+v", now.Counts, *now.Database)
 	}
 
 	s.call(http.MethodPatch, "/traffic", `{"rate": 20}`)
