@@ -2,6 +2,7 @@ package drain_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,7 +100,10 @@ func TestIdenticalMessagesAreStoredOnceWhereverTheConnectionIsLost(t *testing.T)
 				})
 				brokertest.WaitReady(t, p.url, q.Name, 0)
 				flagged, seen := copies(t, p)
-				if got := parked(t, p.store); got != n || flagged != 0 {
+				// On a quorum queue a message that was proven may come back, and without an
+				// id nobody can tell (ADR 13).
+				mayFlag := strings.HasSuffix(t.Name(), "quorum")
+				if got := parked(t, p.store); got != n || flagged != 0 && !mayFlag {
 					t.Errorf("%d rows for %d messages, %d of them called possible copies", got, n, flagged)
 				}
 				if step == "collected" && seen == 0 {
