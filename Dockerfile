@@ -10,6 +10,10 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -
 
 FROM gcr.io/distroless/static-debian12:nonroot AS pipeline
 COPY --from=build /out/pipeline /usr/local/bin/pipeline
+# Its database is here, unless --database says otherwise.
+COPY --from=build --chown=nonroot:nonroot /out/lib /var/lib/pipeline
+VOLUME /var/lib/pipeline
+WORKDIR /var/lib/pipeline
 USER nonroot
 ENTRYPOINT ["/usr/local/bin/pipeline"]
 

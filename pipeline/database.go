@@ -71,7 +71,7 @@ func openDatabase(address string) (*database, error) {
 		db.SetConnMaxLifetime(3 * time.Minute) // the server hangs up on idle ones without a word
 		return &database{DB: db, dialect: mariadb()}, nil
 	case address == "" || strings.HasPrefix(rest, "//"):
-		return nil, errors.New("the database must be a file, or an address that begins with postgres:// or mariadb:")
+		return nil, errors.New("the database must be a file, or begin with postgres:// or mariadb: as an address")
 	}
 	return openSQLite(address)
 }

@@ -8,7 +8,7 @@
 // with the reason beside each choice; docs/pipeline.md shows them together and
 // says what happens when the process dies between any two of its steps.
 //
-// What is done already is remembered in memory only (see ledger), so a restart
-// forgets it, and an order that is waiting for its confirm dies with the
-// process. A database and an outbox are what cure both.
+// A database holds what must not be lost or done twice: orders and invoices, the
+// outbox of messages that are to be published, and the ids of those that were
+// handled. The package imports nothing of Parkade, so that it can be copied.
 package pipeline
