@@ -45,6 +45,7 @@ type Broker struct {
 	mu      sync.Mutex
 	version string // the last that was heard, or ""
 	frame   int64  // the frame size that was negotiated last, or 0
+	sizes   sizes
 }
 
 // dialTimeout bounds the TCP connect and the handshakes.

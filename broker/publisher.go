@@ -26,13 +26,13 @@ var ErrNotSent = errors.New("not sent")
 // each what became of it. One goroutine sends; results may be read by another.
 // After a loss or a refusal it is over, and a new one is opened.
 type Publisher struct {
+	broker  *Broker
 	session *session
 	channel *amqp.Channel
 	closed  chan *amqp.Error
 	returns chan amqp.Return
 	results chan parkade.Result
 	timeout time.Duration // of a confirm
-	limits  Limits
 	slots   chan struct{} // one for each flight that isn't in results yet
 
 	mu      sync.Mutex
@@ -58,11 +58,11 @@ func (b *Broker) OpenPublisher(ctx context.Context, vhost, purpose string) (*Pub
 		return nil, err
 	}
 	p := &Publisher{
+		broker:  b,
 		session: s,
 		closed:  make(chan *amqp.Error, 1),
 		results: make(chan parkade.Result, Window),
 		timeout: b.cfg.ConfirmTimeout,
-		limits:  b.Limits(),
 		slots:   make(chan struct{}, Window),
 		flights: make(chan *flight, Window),
 	}
@@ -89,7 +89,7 @@ func (b *Broker) OpenPublisher(ctx context.Context, vhost, purpose string) (*Pub
 // whatever happens. It waits while RabbitMQ takes no more, and while Window sends
 // are without a result that was read.
 func (p *Publisher) Send(s parkade.Send) error {
-	if err := Check(s.Draft, p.limits); err != nil {
+	if err := Check(s.Draft, p.broker.Limits()); err != nil {
 		return err
 	}
 	if s.Stamp == "" || s.Draft.Headers.Text(parkade.ReplayIDHeader) != s.Stamp {

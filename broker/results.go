@@ -137,6 +137,7 @@ func (c *collector) verdict(f *flight) (parkade.Result, bool) {
 	r := parkade.Result{Replay: f.send.Replay, Outcome: parkade.Confirmed}
 	switch {
 	case f.err == nil && f.confirm.Acked():
+		c.broker.took(int64(len(f.send.Draft.Body)))
 		if words, ok := c.returned[f.send.Stamp]; ok {
 			delete(c.returned, f.send.Stamp)
 			r.Outcome, r.Why = parkade.Unroutable, "No queue is bound there: RabbitMQ returned it ("+words+")."
@@ -174,6 +175,7 @@ func (c *collector) end() {
 		default:
 		}
 	}
+	c.broker.heed(c.reason)
 	c.emptyReturns()
 	alone := c.unconfirmed() == 1
 	for _, f := range c.waiting {
