@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS outbox (
   sent_at        BIGINT         NULL,                   -- the broker has confirmed it
   dead_at        BIGINT         NULL,                   -- it failed too often; NULL and attempts 0 give it another life
   attempts       BIGINT         NOT NULL DEFAULT 0,     -- that failed
-  last_error     TEXT           NOT NULL DEFAULT '',
+  last_error     VARCHAR(300)   NOT NULL DEFAULT '',
   not_before     BIGINT         NOT NULL DEFAULT 0,     -- the next attempt
   INDEX outbox_unsent (sent_at, dead_at, seq)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4;
