@@ -56,6 +56,17 @@ func start(t *testing.T, b brokertest.Broker, o pipeline.Options) system {
 	return system{billing, o.Topology, t, o.AMQP}
 }
 
+// settles waits for what takes until every pause is over, of orders and of outbox
+// rows.
+func settles(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !condition(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never saw %s", what)
+		}
+	}
+}
+
 func databaseFile(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "billing.db")
@@ -236,7 +247,7 @@ func TestNoOrderIsLostWhenConnectionsAreClosed(t *testing.T) {
 		}
 		s.call(http.MethodPatch, "/traffic", `{"rate": 0}`)
 		parked := map[string]bool{} // by message id: one may be parked twice
-		brokertest.Eventually(t, "every order that was placed invoiced or parked", func() bool {
+		settles(t, "every order that was placed invoiced or parked", func() bool {
 			for _, d := range brokertest.Take(t, s.url, s.Parking(), brokertest.Ready(t, s.url, s.Parking())) {
 				parked[d.MessageId] = true
 			}

@@ -82,7 +82,7 @@ func TestOutagesOfTheBrokerAreNoFailuresOfOrders(t *testing.T) {
 	works("after a kill")
 
 	s.call(http.MethodPatch, "/traffic", `{"rate": 0}`)
-	brokertest.Eventually(t, "an invoice for each order, and every event sent", func() bool {
+	settles(t, "an invoice for each order, and every event sent", func() bool {
 		now := s.call(http.MethodGet, "/", "").Database
 		return now.Invoices == now.Orders && now.OutboxPending == 0
 	})

@@ -85,12 +85,19 @@ func (e event) publishing() (amqp.Publishing, error) {
 }
 
 // claim is unsent rows that no other relay has until it ends. If we die, it ends
-// too, with nothing marked that isn't committed: then they are sent again.
+// too, with nothing marked: then they are sent again.
 type claim struct {
 	events []event
-	hold   *sql.Tx  // what keeps others away: the locks on the rows, or on SQLite the lock of the one relay
-	marks  executor // where sent rows are marked: hold, or on SQLite the database at once
+	marks  []mark
+	hold   *sql.Tx // what keeps others away: the locks on the rows, or on SQLite the lock of the one relay
 	db     *database
+}
+
+// mark is what became of a row.
+type mark struct {
+	seq, attempts, notBefore int64
+	sentAt, deadAt           sql.NullInt64
+	lastError                string
 }
 
 // claim claims the oldest rows that are due, batchSize at most. On SQLite, whose
@@ -98,15 +105,13 @@ type claim struct {
 // relay holds the lock of a file beside the database instead; where another one
 // has it, nothing is claimed.
 func (d *database) claim(ctx context.Context, now time.Time) (*claim, error) {
-	lasting := context.WithoutCancel(ctx) // or the end of ctx undoes what was marked
+	lasting := context.WithoutCancel(ctx) // or the end of ctx lets go of the rows while they are published
 	c := &claim{db: d}
 	var err error
 	if d.relayLock == nil {
 		c.hold, err = d.begin(lasting)
-		c.marks = c.hold
 	} else {
 		c.hold, err = d.relayLock.BeginTx(lasting, nil)
-		c.marks = d
 		if busy, ok := errors.AsType[*sqlite.Error](err); ok && busy.Code() == sqlite3.SQLITE_BUSY {
 			return c, nil
 		}
@@ -155,31 +160,55 @@ func (c *claim) read(ctx context.Context, now time.Time) error {
 	return rows.Err()
 }
 
-// sent marks e as sent.
-func (c *claim) sent(ctx context.Context, e event, now time.Time) error {
-	return c.db.exec(ctx, c.marks, `UPDATE outbox SET sent_at = ? WHERE seq = ?`, now.UnixMilli(), e.seq)
+// sent notes that e was sent.
+func (c *claim) sent(e event, now time.Time) {
+	c.marks = append(c.marks, mark{seq: e.seq, attempts: e.attempts, sentAt: sql.NullInt64{Int64: now.UnixMilli(), Valid: true}})
 }
 
 // failed notes why e could not be sent. Its next attempt waits, longer each time,
 // and lets younger rows pass; after maxSends it is dead, which it reports.
-func (c *claim) failed(ctx context.Context, e event, why error, now time.Time) (dead bool, err error) {
-	e.attempts++
-	var deadAt any
-	if dead = e.attempts >= maxSends; dead {
-		deadAt = now.UnixMilli()
+func (c *claim) failed(e event, why error, now time.Time) (dead bool) {
+	m := mark{seq: e.seq, attempts: e.attempts + 1, lastError: shorten(why.Error(), longestException)}
+	dead = m.attempts >= maxSends
+	if dead {
+		m.deadAt = sql.NullInt64{Int64: now.UnixMilli(), Valid: true}
 	}
-	pause := min(time.Second<<min(e.attempts-1, maxSends), longestSendPause)
-	return dead, c.db.exec(ctx, c.marks,
-		`UPDATE outbox SET attempts = ?, last_error = ?, not_before = ?, dead_at = ? WHERE seq = ?`,
-		e.attempts, shorten(why.Error(), longestException), now.Add(pause).UnixMilli(), deadAt, e.seq)
+	m.notBefore = now.Add(min(time.Second<<min(e.attempts, maxSends), longestSendPause)).UnixMilli()
+	c.marks = append(c.marks, m)
+	return dead
 }
 
-// end commits the marks and lets go of the rows.
-func (c *claim) end() error {
+// end marks the rows by what was noted, in one transaction, and lets go of them.
+func (c *claim) end(ctx context.Context) error {
 	if c.hold == nil {
 		return nil
 	}
+	defer c.hold.Rollback() // does nothing after Commit
+	if c.db.relayLock != nil {
+		return c.db.write(ctx, func(tx *sql.Tx) error { return c.mark(ctx, tx) })
+	}
+	if err := c.mark(ctx, c.hold); err != nil {
+		return err
+	}
 	return c.hold.Commit()
+}
+
+func (c *claim) mark(ctx context.Context, tx *sql.Tx) error {
+	if len(c.marks) == 0 {
+		return nil
+	}
+	update, err := tx.PrepareContext(ctx, c.db.bind(`
+		UPDATE outbox SET sent_at = ?, dead_at = ?, attempts = ?, last_error = ?, not_before = ? WHERE seq = ?`))
+	if err != nil {
+		return err
+	}
+	defer update.Close()
+	for _, m := range c.marks {
+		if _, err := update.ExecContext(ctx, m.sentAt, m.deadAt, m.attempts, m.lastError, m.notBefore, m.seq); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forget deletes what was sent before then.

@@ -72,20 +72,18 @@ func TestClaimedRowsAreNobodyElses(t *testing.T) {
 			t.Errorf("the other relay's batch differs (-want +got):\n%s", diff)
 		}
 		fill(t, other, row("written meanwhile")) // no producer waits for a relay
-		if err := mine.sent(t.Context(), mine.events[0], time.Now()); err != nil {
+		mine.sent(mine.events[0], time.Now())
+		if err := mine.end(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := mine.end(); err != nil {
-			t.Fatal(err)
-		}
-		if err := theirs.end(); err != nil {
+		if err := theirs.end(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		last, got := take(other)
 		if diff := cmp.Diff(numbers(1, batchSize+1), got); diff != "" {
 			t.Errorf("the batch after one was sent differs (-want +got):\n%s", diff)
 		}
-		if err := last.end(); err != nil {
+		if err := last.end(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -102,11 +100,8 @@ func TestPausesOfARowGrowUntilItIsDead(t *testing.T) {
 		if err != nil || len(c.events) != 1 {
 			t.Fatalf("attempt %d finds %v, %v", attempt, c.events, err)
 		}
-		dead, err := c.failed(t.Context(), c.events[0], errNacked, now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.end(); err != nil {
+		dead := c.failed(c.events[0], errNacked, now)
+		if err := c.end(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if dead != (attempt == maxSends) {

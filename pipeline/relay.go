@@ -92,19 +92,18 @@ func (r *relay) round(ctx context.Context, p *publisher) (sent int, err error) {
 	}
 	crash("relay-claimed")
 	sent, err = r.send(ctx, p, c)
-	crash("relay-marked")
-	if ended := c.end(); ended != nil {
-		return 0, errors.Join(err, fmt.Errorf("commit what was sent: %w", ended))
+	crash("relay-sent")
+	if ended := c.end(context.WithoutCancel(ctx)); ended != nil {
+		return 0, errors.Join(err, fmt.Errorf("mark what was sent: %w", ended))
 	}
-	crash("relay-committed")
+	crash("relay-marked")
 	return sent, err
 }
 
-// send publishes the rows of c, the oldest first, and marks what became of each.
-// A row that isn't taken holds up none of the others. The error says that the
+// send publishes the rows of c, the oldest first, and notes what became of each. A
+// row that isn't taken holds up none of the others. The error says that the
 // session must end.
 func (r *relay) send(ctx context.Context, p *publisher, c *claim) (sent int, trouble error) {
-	lasting := context.WithoutCancel(ctx) // a row is seen through
 	for _, e := range c.events {
 		if ctx.Err() != nil {
 			break
@@ -112,16 +111,14 @@ func (r *relay) send(ctx context.Context, p *publisher, c *claim) (sent int, tro
 		err := r.publish(ctx, p, e)
 		crash("relay-confirmed")
 		if err == nil {
-			if err := c.sent(lasting, e, time.Now()); err != nil {
-				return sent, fmt.Errorf("mark as sent: %w", err)
-			}
+			c.sent(e, time.Now())
 			sent++
 			continue
 		}
-		dead, marked := c.failed(lasting, e, err, time.Now())
+		dead := c.failed(e, err, time.Now())
 		r.log.Warn("outbox row not sent", "message_id", e.ID, "type", e.Type, "attempts", e.attempts+1, "dead", dead, "err", err)
-		trouble = fmt.Errorf("publish from the outbox: %w", errors.Join(err, marked))
-		if marked != nil || !errors.Is(err, errUnroutable) && !errors.Is(err, errNacked) {
+		trouble = fmt.Errorf("publish from the outbox: %w", err)
+		if !errors.Is(err, errUnroutable) && !errors.Is(err, errNacked) {
 			break // nobody knows what the next answer would belong to
 		}
 	}

@@ -68,10 +68,12 @@ func TestTwoRelaysShareTenThousandRowsEachSentOnceOldestFirst(t *testing.T) {
 		for _, r := range both {
 			runs(t, r)
 		}
-		brokertest.WaitReady(t, url, Topology{}.Events(), rows)
-		brokertest.Eventually(t, "every row marked", func() bool {
-			return column[int64](t, db, `SELECT COUNT(*) FROM outbox WHERE sent_at IS NOT NULL`)[0] == rows
-		})
+		for deadline := time.Now().Add(3 * time.Minute); column[int64](t, db, `SELECT COUNT(*) FROM outbox WHERE sent_at IS NULL`)[0] > 0; {
+			if time.Now().After(deadline) {
+				t.Fatal("not every row is marked as sent after three minutes")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
 		for i, r := range both {
 			if n := r.counts.published.Load(); n < rows/10 {
 				t.Errorf("relay %d sent only %d", i, n)

@@ -32,8 +32,8 @@ var points = map[string][]string{
 	// The relay.
 	"relay-claimed":   nil,
 	"relay-confirmed": nil,
+	"relay-sent":      nil,
 	"relay-marked":    nil,
-	"relay-committed": nil,
 	// The consumer.
 	"delivery-taken":    nil,
 	"message-noted":     nil,
