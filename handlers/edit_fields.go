@@ -104,27 +104,34 @@ func fieldValue(f views.EditField, at string) (any, error) {
 // typedHeaders reads the headers of a form that starts from was. A row that is as
 // it was written out is the header that it was, which may hold more than can be
 // typed, such as the kind of a NaN. Rows without a name, and those to be taken out,
-// are left out.
+// are left out. A header that has no row stays.
 func typedHeaders(rows []views.EditField, was parkade.Table) (parkade.Table, error) {
 	var t parkade.Table
+	shown := make(map[string]bool, len(rows))
 	for i, row := range rows {
+		shown[row.Was] = true
 		if row.Remove || row.Name == "" && row.Value == "" {
 			continue
 		}
-		at := "header_" + strconv.Itoa(i)
-		f, err := typedHeader(row, was, at)
+		n := strconv.Itoa(i)
+		f, err := typedHeader(row, was, "value_"+n)
 		if err != nil {
 			return nil, err
 		}
 		switch _, twice := t.Get(f.Name); {
 		case f.Name == "":
-			return nil, parkade.Errorf(parkade.Invalid, "A header has a value and no name.").At(at)
+			return nil, parkade.Errorf(parkade.Invalid, "A header has a value and no name.").At("name_" + n)
 		case twice:
-			return nil, parkade.Errorf(parkade.Invalid, "There are two headers %s.", f.Name).At(at)
+			return nil, parkade.Errorf(parkade.Invalid, "There are two headers %s.", f.Name).At("name_" + n)
 		case len(f.Name) > math.MaxUint8:
-			return nil, parkade.Errorf(parkade.Invalid, "The name of a header has %d bytes; at most 255 are possible.", len(f.Name)).At(at)
+			return nil, parkade.Errorf(parkade.Invalid, "The name of a header has %d bytes; at most 255 are possible.", len(f.Name)).At("name_" + n)
 		}
 		t = t.With(f.Name, f.Value)
+	}
+	for i, f := range was {
+		if _, there := t.Get(f.Name); !there && !shown[strconv.Itoa(i)] {
+			t = t.With(f.Name, f.Value)
+		}
 	}
 	return t, nil
 }

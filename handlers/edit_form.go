@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,9 +40,6 @@ func propertyNames() []string {
 	return []string{"content_type", "content_encoding", "message_id", "correlation_id", "type", "app_id", "reply_to", "timestamp", "priority"}
 }
 
-// formMemory is how much of an upload is kept in memory; the rest is in a file.
-const formMemory = 8 << 20
-
 // readEdit reads the form from a query or from the body of a request.
 func readEdit(c echo.Context) (editForm, error) {
 	n, err := pathID(c)
@@ -57,11 +54,8 @@ func readEdit(c echo.Context) (editForm, error) {
 		}
 		return f, err
 	}
-	switch err := c.Request().ParseMultipartForm(formMemory); {
-	case err == nil:
-		defer c.Request().MultipartForm.RemoveAll() //nolint:errcheck // the system cleans its temporary folder
-	case !errors.Is(err, http.ErrNotMultipart): // the other kind of form has no files
-		return f, parkade.Errorf(parkade.Invalid, "The form can't be read.").Because(err)
+	if f.file, err = readParts(c.Request()); err != nil {
+		return f, err
 	}
 	f.sent = true
 	f.as, f.preview, f.again = As(c.FormValue("as")), c.FormValue("hash"), c.FormValue("again") == "yes"
@@ -78,8 +72,7 @@ func readEdit(c echo.Context) (editForm, error) {
 	if f.target.key == "" || len(f.target.key) > maxKey {
 		f.target.key = newKey()
 	}
-	f.readFields(c)
-	return f, f.readFile(c)
+	return f, f.readFields(c.Request().Form)
 }
 
 func version(s, field string) (int64, error) {
@@ -91,40 +84,27 @@ func version(s, field string) (int64, error) {
 }
 
 // maxFields bounds the rows of headers in a form.
-const maxFields = 2000
+const maxFields = 5000
 
-func (f *editForm) readFields(c echo.Context) {
-	form := c.Request().Form
+func (f *editForm) readFields(form url.Values) error {
 	if form.Has("body") {
 		f.body = new(strings.ReplaceAll(form.Get("body"), "\r\n", "\n"))
 	}
 	f.properties = map[string]string{}
 	for _, name := range propertyNames() {
-		f.properties[name] = form.Get("property_" + name)
-	}
-	for i := range maxFields {
-		n := "_" + strconv.Itoa(i)
-		if !form.Has("name" + n) {
-			break
+		if form.Has("property_" + name) {
+			f.properties[name] = form.Get("property_" + name)
 		}
+	}
+	for i := 0; form.Has("name_" + strconv.Itoa(i)); i++ {
+		if i == maxFields {
+			return parkade.Errorf(parkade.TooLarge, "The form has more than %d headers.", maxFields)
+		}
+		n := "_" + strconv.Itoa(i)
 		f.headers = append(f.headers, views.EditField{
 			Name: form.Get("name" + n), Type: form.Get("type" + n), Value: strings.ReplaceAll(form.Get("value"+n), "\r\n", "\n"),
 			Was: form.Get("was" + n), Remove: form.Get("remove"+n) != "",
 		})
-	}
-}
-
-func (f *editForm) readFile(c echo.Context) error {
-	file, _, err := c.Request().FormFile("file")
-	if err != nil {
-		return nil // none was sent
-	}
-	defer file.Close()
-	if f.file, err = io.ReadAll(file); err != nil {
-		return parkade.Errorf(parkade.Invalid, "The file can't be read.").At("file").Because(err)
-	}
-	if len(f.file) == 0 {
-		f.file = nil
 	}
 	return nil
 }
@@ -152,11 +132,6 @@ func (f *editForm) draft(base parkade.Draft) (parkade.Draft, error) {
 	}
 	if out.Headers, err = typedHeaders(f.headers, base.Headers); err != nil {
 		return out, err
-	}
-	for _, h := range base.Headers {
-		if _, there := out.Headers.Get(h.Name); !there && neverSent(h) {
-			out.Headers = out.Headers.With(h.Name, h.Value)
-		}
 	}
 	if target, err := f.target.target(); err == nil && target.To != "" && target.To != parkade.ToAuto {
 		out.Exchange, out.RoutingKey = target.Address()

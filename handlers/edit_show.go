@@ -83,23 +83,43 @@ func (e *editing) fill(p *views.EditPage) {
 		}
 		p.Properties = append(p.Properties, views.EditProperty{Name: name, Value: value, Hint: propertyHint(name)})
 	}
-	if p.Headers = e.headers; !e.sent {
-		for i, f := range d.Headers {
-			if neverSent(f) {
-				continue
-			}
+	e.fillHeaders(p)
+}
+
+// fillHeaders puts the headers into the page, each in a row.
+func (e *editing) fillHeaders(p *views.EditPage) {
+	most := shownFields
+	if e.whole {
+		most = maxFields - len(blankRows())
+	}
+	shown := map[string]bool{}
+	for _, row := range e.headers {
+		shown[row.Was] = true
+	}
+	p.Headers = e.headers
+	for i, f := range e.from.Draft.Headers {
+		was := strconv.Itoa(i)
+		switch {
+		case shown[was] || neverSent(f):
+		case e.sent || len(p.Headers) == most:
+			p.MoreHeaders++
+		default:
 			row := fieldOf(f)
-			row.Was = strconv.Itoa(i)
+			row.Was = was
 			p.Headers = append(p.Headers, row)
 		}
+	}
+	if !e.sent {
 		p.Headers = append(p.Headers, blankRows()...)
 	}
 }
 
-// The bounds of a body in a form, in bytes of what is typed.
+// The bounds of what stands in a form: of a body in bytes of what is typed, and of
+// headers. More than the first of each is put there where it is asked for.
 const (
-	typedBytes = 1 << 20
-	typedMost  = 16 << 20
+	typedBytes  = 1 << 20
+	typedMost   = 16 << 20
+	shownFields = 250
 )
 
 func blankRows() []views.EditField {

@@ -1,12 +1,18 @@
 package handlers_test
 
 import (
+	"bytes"
+	"fmt"
 	"html"
+	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"parkade"
 	"parkade/store/storetest"
@@ -211,5 +217,71 @@ func TestOneHeaderIsEditedAndAllOthersStay(t *testing.T) {
 	got, _ := e.Draft.Headers.AppendBinary(nil)
 	if string(got) != string(want) {
 		t.Errorf("the headers are\n%v\nwant\n%v", e.Draft.Headers, d.Headers)
+	}
+}
+
+// A browser sends five parts for each header.
+func TestAFormWithThousandsOfPartsIsReadAndWhatHasNoRowStays(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	d := storetest.Delivery("a", "{}")
+	for i := range 600 {
+		d.Headers = d.Headers.With(fmt.Sprintf("h-%04d", i), int32(i))
+	}
+	storetest.Park(t, s.Store, storetest.Queue(), d)
+	form := opened(t, s)
+	for name := range form {
+		if n, found := strings.CutPrefix(name, "name_"); found && form.Get(name) == "h-0007" {
+			form.Set("value_"+n, "-7")
+		}
+	}
+	form.Set("do", "save")
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for name := range form {
+		if err := w.WriteField(name, form.Get(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/messages/1/edit", &body)
+	r.Host, r.RemoteAddr = "localhost:8080", "127.0.0.1:4321"
+	r.Header.Set("Content-Type", w.FormDataContentType())
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, r)
+	if answer.Code != http.StatusSeeOther {
+		t.Fatalf("it answers %d: %s", answer.Code, text(answer))
+	}
+	e, err := s.Version(t.Context(), 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(d.Headers.With("h-0007", int32(-7)), e.Draft.Headers); diff != "" {
+		t.Errorf("the headers differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestAFormWithGarbageIsRefused(t *testing.T) {
+	t.Parallel()
+	s, whole := mended(t, "{}")
+	for name, form := range map[string]url.Values{
+		"nothing in it":          {},
+		"no base":                {"seen": {"1"}, "do": {"preview"}},
+		"a base that isn't":      {"seen": {"1"}, "base": {"99"}, "do": {"preview"}},
+		"a base of text":         {"seen": {"1"}, "base": {"latest"}, "do": {"preview"}},
+		"unwrapped, which isn't": {"seen": {"1"}, "base": {"0"}, "do": {"preview"}},
+		"seen in the future":     {"seen": {"7"}, "base": {"1"}, "body": {"[]"}, "do": {"save"}},
+		"a header of no type":    {"seen": {"1"}, "base": {"1"}, "name_0": {"a"}, "type_0": {"<script>"}, "value_0": {"b"}, "do": {"preview"}},
+		"a target that isn't":    {"seen": {"1"}, "base": {"1"}, "to": {"moon"}, "do": {"replay"}},
+		"a delay that isn't":     {"seen": {"1"}, "base": {"1"}, "delay": {"soon"}, "do": {"replay"}},
+		"no preview before":      {"seen": {"1"}, "base": {"1"}, "do": {"replay"}},
+	} {
+		if w := s.ask(t, "/messages/1/edit", form); w.Code < 400 || w.Code >= 500 {
+			t.Errorf("%s: it answers %d: %s", name, w.Code, text(w))
+		}
+	}
+	if code, page, _ := s.edit(t, whole, "save"); code != http.StatusSeeOther {
+		t.Errorf("a whole form is answered %d: %s", code, page)
 	}
 }

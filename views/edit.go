@@ -28,9 +28,10 @@ type EditPage struct {
 	BodyNote string // what of the body the form keeps by itself
 	JSON     string // "", "valid", or what is wrong
 
-	Properties []EditProperty
-	Headers    []EditField
-	Types      []string // that a header can have
+	Properties  []EditProperty
+	Headers     []EditField
+	MoreHeaders int      // that have no row, and stay as they are
+	Types       []string // that a header can have
 
 	Options    []Option
 	To         string
@@ -123,6 +124,14 @@ func (p EditPage) as(as string) string { return p.from(p.Base) + "&as=" + as }
 
 // wrong reports whether the problem is about a field.
 func (p EditPage) wrong(field string) bool { return p.Field == field }
+
+// problem marks the field that the problem is about, and gives it the focus.
+func (p EditPage) problem(field string) templ.Attributes {
+	if !p.wrong(field) {
+		return nil
+	}
+	return templ.Attributes{"aria-invalid": "true", "aria-describedby": "edit-problem", "autofocus": true}
+}
 
 // sends says where a preview goes, in one word.
 func (p EditPreview) sends() string {
