@@ -21,7 +21,7 @@ type Limits struct {
 const (
 	defaultFrame = 131072
 	harmlessBody = 64 << 10 // bytes that no limit in use forbids
-	frameMargin  = 1024 // for what RabbitMQ may add
+	frameMargin  = 1024     // for what RabbitMQ may add
 
 	maxNesting = 32   // of what the client library reads again
 	maxEntries = 8192 // in one table or array

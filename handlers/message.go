@@ -37,6 +37,7 @@ func (h messages) one(c echo.Context) error {
 	page := views.MessagePage{Shell: shell(c, h.Deps), Message: m, Kept: h.Config().Retention.Discarded}
 	page.Shell.Path = "/messages"
 	page.Deaths = parkade.Deaths(content.Headers)
+	page.OriginFrom = parkade.OriginFrom(m, content.Headers)
 	page.Carried = carried(content, h.policy(m.Queue), m)
 	if page.Payload, err = h.payload(ctx, m, content, views.Mode(c.QueryParam("as"))); err != nil {
 		return err

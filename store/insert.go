@@ -27,6 +27,7 @@ type record struct {
 	exception string
 	reason    string
 	origin    *parkade.Origin
+	hint      *parkade.Origin // that headers name, for where nothing better tells
 	attempts  parkade.Attempts
 	wrapper   parkade.Wrapper
 	inner     *parkade.Draft // what is in the wrapper, where only that carries a stamp
@@ -69,6 +70,9 @@ func newRecord(d parkade.Delivery, limit int64) *record {
 	}
 	if o, ok := parkade.OriginOf(deaths); ok {
 		r.origin = &o
+	}
+	if o, _, ok := parkade.HintOf(d.Headers); ok {
+		r.hint = &o
 	}
 	r.unwrap()
 	var err error
@@ -120,7 +124,7 @@ func (r *record) fallBack(why error) {
 	}
 	r.encoded.Headers = []byte{0, 0, 0, 0}
 	r.exception = "stored without its headers: " + why.Error()
-	r.messageID, r.reason, r.origin, r.attempts, r.wrapper, r.inner = "", "", nil, parkade.Attempts{}, "", nil
+	r.messageID, r.reason, r.origin, r.hint, r.attempts, r.wrapper, r.inner = "", "", nil, nil, parkade.Attempts{}, "", nil
 	r.foreign = ""
 }
 

@@ -142,6 +142,9 @@ func (p *parking) add(ctx context.Context, r *record) error {
 	if err := p.link(ctx, r); err != nil {
 		return err
 	}
+	if r.origin == nil {
+		r.origin = r.hint
+	}
 	var copies int64
 	if c != nil {
 		copies = 1

@@ -21,6 +21,8 @@ type MessagePage struct {
 	Next    parkade.MessageID
 	Back    string // the query of the list that one came from, with its ?, or ""
 	Kept    time.Duration
+
+	OriginFrom string // the header that tells where it was published to; see parkade.OriginFrom
 }
 
 // Carried is a property or header, and what a replay does with it.
@@ -127,6 +129,21 @@ func attemptsSource(m parkade.Message) string {
 	return "From the header " + m.Attempts.From + ", in which its application counts."
 }
 
+// originSource says where it is known from where a message was published to.
+func (p MessagePage) originSource() string {
+	switch {
+	case p.OriginFrom == "x-death":
+		return "Known from x-death, which RabbitMQ writes."
+	case p.OriginFrom != "":
+		return "Known from the header " + p.OriginFrom + ", which whoever parked it wrote; RabbitMQ doesn’t vouch for it."
+	case p.Message.Previous != 0:
+		return "Known from its earlier round."
+	case p.Message.Wrapper != "":
+		return "Known from its wrapper, which " + p.Message.Wrapper.Name() + " wrote."
+	}
+	return ""
+}
+
 // outcome is how the end of a replay is shown.
 func outcomeState(o parkade.Outcome) (state State, word string) {
 	switch o {
@@ -171,6 +188,14 @@ func wayTo(exchange, key string) string {
 		return "straight into " + Visible(key)
 	}
 	return "exchange " + Visible(exchange) + ", key " + Visible(plain(key, "(empty)"))
+}
+
+// whereFirst names where a message was published to.
+func whereFirst(o parkade.Origin) string {
+	if o.Exchange == "" {
+		return wayTo("", o.RoutingKey)
+	}
+	return "to " + wayTo(o.Exchange, o.RoutingKey)
 }
 
 // deathTime is the time of a death, or what stands there where it is none.
