@@ -18,7 +18,8 @@ type Options struct {
 	Management string // URL of the management API, for the figures of the queues; and for policies; may be empty
 	Topology   Topology
 	Traffic    Traffic
-	Fixed      bool // begin with the fix deployed
+	Fixed      bool  // begin with the fix deployed
+	Shop       *Shop // shown and switched together with this one; may be nil
 
 	// Database is the path of an SQLite file, or postgres://..., or mariadb: with
 	// what github.com/go-sql-driver/mysql takes. Missing tables are made.
@@ -40,6 +41,7 @@ type Billing struct {
 	consumer   *consumer
 	topology   Topology
 	switches   *switches
+	shop       *Shop
 	counts     *counts
 	management management
 	log        *slog.Logger
@@ -98,7 +100,7 @@ func NewBilling(o Options, log *slog.Logger) (*Billing, error) {
 			broker: b, topology: o.Topology, handler: &handler{o.Topology, s, c, db}, counts: c, log: log,
 			failures: newRecent[failure](explained),
 		},
-		topology: o.Topology, switches: s, counts: c, management: api, log: log,
+		topology: o.Topology, switches: s, shop: o.Shop, counts: c, management: api, log: log,
 	}, nil
 }
 

@@ -6,18 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-const (
-	// prefetch bounds what lies here unacknowledged: enough to hide the way to the
-	// broker, little enough for another consumer to get its share.
-	prefetch = 20
-	// explained is how many orders' last failures are remembered.
-	explained = 10_000
-)
+// explained is how many orders' last failures are remembered.
+const explained = 10_000
 
 // consumer works through the orders.
 type consumer struct {
@@ -38,85 +32,17 @@ func (c *consumer) run(ctx context.Context) error {
 }
 
 // session consumes until ctx ends or anything goes wrong that isn't an order's
-// fault. RabbitMQ then delivers again what has no ack yet, which is safe: the
-// database knows what is done. Without a database nothing is taken, so that no
-// delivery is used up by an outage.
-//
-// Reading and publishing have a connection each, since a broker that is short of
-// memory or disk stops reading from a connection that publishes, acks included.
+// fault. What RabbitMQ delivers again is safe: the database knows what is done.
+// Without a database nothing is taken, so that no delivery is used up by an outage.
 func (c *consumer) session(ctx context.Context) error {
 	if err := c.handler.db.PingContext(ctx); err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}
-	publishing, err := c.broker.dial(ctx, c.topology.Prefix+"billing consumer, publishing")
-	if err != nil {
-		return err
+	r := reading{
+		broker: c.broker, name: c.topology.Prefix + "billing consumer", queue: c.topology.Work(),
+		declare: c.topology.Declare, take: c.take, log: c.log,
 	}
-	defer hangUp(publishing)
-	if err := c.topology.Declare(publishing); err != nil {
-		return err
-	}
-	copies, err := newPublisher(publishing)
-	if err != nil {
-		return err
-	}
-	reading, err := c.broker.dial(ctx, c.topology.Prefix+"billing consumer")
-	if err != nil {
-		return err
-	}
-	defer hangUp(reading)
-	readingClosed := reading.NotifyClose(make(chan *amqp.Error, 1))
-	publishingClosed := publishing.NotifyClose(make(chan *amqp.Error, 1))
-	ch, deliveries, err := c.consume(reading)
-	if err != nil {
-		return err
-	}
-	defer endConsumer(reading, ch)
-	c.log.Info("handling orders", "queue", c.topology.Work())
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case reason := <-readingClosed:
-			return lost(reason)
-		case reason := <-publishingClosed:
-			return lost(reason)
-		case d, ok := <-deliveries:
-			if !ok {
-				return errors.New("the broker ended the consumer")
-			}
-			if err := c.take(ctx, d, copies); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-const consumerTag = "billing"
-
-func (c *consumer) consume(conn *amqp.Connection) (*amqp.Channel, <-chan amqp.Delivery, error) {
-	ch, err := conn.Channel()
-	if err != nil {
-		return nil, nil, fmt.Errorf("open channel: %w", err)
-	}
-	if err := ch.Qos(prefetch, 0, false); err != nil {
-		return nil, nil, fmt.Errorf("set the prefetch: %w", err)
-	}
-	const autoAck = false // the broker keeps a message until we say that it is done
-	deliveries, err := ch.Consume(c.topology.Work(), consumerTag, autoAck, false, false, false, nil)
-	if err != nil {
-		return nil, nil, fmt.Errorf("consume: %w", err)
-	}
-	return ch, deliveries, nil
-}
-
-// endConsumer ends the consumer before its connection goes. RabbitMQ answers when
-// it has taken what was acked before; without that, closing right after an ack
-// can lose the ack. A broker that has stopped reading is not waited for.
-func endConsumer(conn *amqp.Connection, ch *amqp.Channel) {
-	impatience := time.AfterFunc(hangUpTimeout, func() { hangUp(conn) })
-	defer impatience.Stop()
-	_ = ch.Cancel(consumerTag, false) // a lost connection has none any more
+	return r.session(ctx)
 }
 
 // take brings one delivery to an end: done, waiting to be tried again, or parked.

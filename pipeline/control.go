@@ -18,8 +18,9 @@ type State struct {
 	Database     *Records     `json:"database,omitempty"`
 	Queues       []QueueState `json:"queues,omitempty"`
 	// DatabaseError and QueuesError say why there are no figures. None is not zero.
-	DatabaseError string `json:"database_error,omitempty"`
-	QueuesError   string `json:"queues_error,omitempty"`
+	DatabaseError string     `json:"database_error,omitempty"`
+	QueuesError   string     `json:"queues_error,omitempty"`
+	Shop          *ShopState `json:"shop,omitempty"` // the other system, if it runs beside
 }
 
 // Records is what the database holds.
@@ -42,11 +43,13 @@ type Counts struct {
 // Control answers over HTTP. Every answer but an error is the [State].
 //
 //	GET   /         shows it
-//	POST  /fix      deploys the fix: what used to fail for good now works
+//	POST  /fix      deploys the fix, in the shop too: what used to fail for good now works
 //	POST  /break    takes the fix back
 //	POST  /relay/stop, /relay/start
 //	                stop the relay, so that the outbox grows, and let it go on
 //	PATCH /traffic  changes the named fields of the traffic; POST does the same
+//	PATCH /shop/traffic
+//	                the same for the shop, if it runs beside
 //
 // It knows no sign-in, so it belongs on loopback. Pages of other sites are kept
 // from changing anything.
@@ -57,8 +60,12 @@ func (b *Billing) Control() http.Handler {
 	mux.HandleFunc("POST /break", func(w http.ResponseWriter, r *http.Request) { b.deploy(w, r, false) })
 	mux.HandleFunc("POST /relay/stop", func(w http.ResponseWriter, r *http.Request) { b.stopRelay(w, r, true) })
 	mux.HandleFunc("POST /relay/start", func(w http.ResponseWriter, r *http.Request) { b.stopRelay(w, r, false) })
-	mux.HandleFunc("PATCH /traffic", b.steer)
-	mux.HandleFunc("POST /traffic", b.steer)
+	for _, method := range []string{http.MethodPatch, http.MethodPost} {
+		mux.HandleFunc(method+" /traffic", func(w http.ResponseWriter, r *http.Request) { b.steer(w, r, b.switches) })
+		if b.shop != nil {
+			mux.HandleFunc(method+" /shop/traffic", func(w http.ResponseWriter, r *http.Request) { b.steer(w, r, b.shop.switches) })
+		}
+	}
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
@@ -74,14 +81,20 @@ func (b *Billing) show(w http.ResponseWriter, r *http.Request) {
 		b.log.Warn("database not read", "err", err)
 		s.DatabaseError = "the database can't be read; the log says why"
 	}
-	if s.Queues, err = b.management.queues(r.Context(), b.topology); err != nil {
+	if s.Queues, err = b.management.queues(r.Context(), b.topology.queues()); err != nil {
 		s.QueuesError = err.Error()
+	}
+	if b.shop != nil {
+		s.Shop = b.shop.state(r.Context())
 	}
 	answer(w, http.StatusOK, s)
 }
 
 func (b *Billing) deploy(w http.ResponseWriter, r *http.Request, fixed bool) {
 	b.switches.deploy(fixed)
+	if b.shop != nil {
+		b.shop.Deploy(fixed)
+	}
 	b.log.Info("fix switched", "deployed", fixed)
 	b.show(w, r)
 }
@@ -92,10 +105,10 @@ func (b *Billing) stopRelay(w http.ResponseWriter, r *http.Request, stopped bool
 	b.show(w, r)
 }
 
-func (b *Billing) steer(w http.ResponseWriter, r *http.Request) {
+func (b *Billing) steer(w http.ResponseWriter, r *http.Request, s *switches) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
 	if err == nil {
-		err = b.switches.change(func(t *Traffic) error { return edit(t, body) })
+		err = s.change(func(t *Traffic) error { return edit(t, body) })
 	}
 	if err != nil {
 		answer(w, http.StatusUnprocessableEntity, map[string]string{"error": err.Error()})

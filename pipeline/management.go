@@ -39,8 +39,8 @@ func newManagement(address, vhost string) (management, error) {
 	return management{u.JoinPath("api"), vhost}, nil
 }
 
-// queues returns the queues of t, in the order of a message's way.
-func (m management) queues(ctx context.Context, t Topology) ([]QueueState, error) {
+// queues returns those of the wanted queues that are there, in the same order.
+func (m management) queues(ctx context.Context, wanted []queue) ([]QueueState, error) {
 	if m.api == nil {
 		return nil, nil
 	}
@@ -55,12 +55,25 @@ func (m management) queues(ctx context.Context, t Topology) ([]QueueState, error
 		found[q.Name] = q
 	}
 	var ours []QueueState
-	for _, q := range t.queues() {
+	for _, q := range wanted {
 		if f, ok := found[q.name]; ok {
 			ours = append(ours, f)
 		}
 	}
 	return ours, nil
+}
+
+// makeVhost makes the vhost, unless it is there, and gives the user all rights in it.
+func (m management) makeVhost(ctx context.Context, user string) error {
+	vhost := url.PathEscape(m.vhost)
+	if err := m.call(ctx, http.MethodPut, m.api.JoinPath("vhosts", vhost), []byte(`{}`), nil); err != nil {
+		return fmt.Errorf("make vhost %s: %w", m.vhost, err)
+	}
+	rights := []byte(`{"configure": ".*", "write": ".*", "read": ".*"}`)
+	if err := m.call(ctx, http.MethodPut, m.api.JoinPath("permissions", vhost, url.PathEscape(user)), rights, nil); err != nil {
+		return fmt.Errorf("allow %s into vhost %s: %w", user, m.vhost, err)
+	}
+	return nil
 }
 
 // setPolicy makes p, or changes the one of that name.
