@@ -105,7 +105,7 @@ func ParseID(s, field string) (int64, error) {
 	var n int64
 	for _, c := range []byte(s) {
 		if c < '0' || c > '9' || n > (1<<62)/10 {
-			return 0, Errorf(Invalid, "%q is no id: ids are whole numbers.", oneLine(s)).At(field)
+			return 0, Errorf(Invalid, "%q is no id: ids are digits, as lists show them.", oneLine(s)).At(field)
 		}
 		n = n*10 + int64(c-'0')
 	}
