@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -82,14 +81,14 @@ func (h replays) run(ctx context.Context, c echo.Context, r replayAsked, hash [3
 	if err != nil {
 		return parkade.Operation{}, err
 	}
-	plan, err := h.plan(ctx, r, target)
+	plan, err := h.plan(ctx, r, target, h.Planner.Plan)
 	if err != nil {
 		return parkade.Operation{}, err
 	}
 	switch {
 	case plan.Send == 0:
 		return parkade.Operation{}, nothingToSend(plan)
-	case seenOf(plan) != r.seen:
+	case !stands(plan, r.seen):
 		return parkade.Operation{}, parkade.Errorf(parkade.Conflict,
 			"What would happen isn't what was shown when you pressed: another target was chosen, or something moved meanwhile. Look again, then press.")
 	}
@@ -100,12 +99,13 @@ func (h replays) run(ctx context.Context, c echo.Context, r replayAsked, hash [3
 	return op, err
 }
 
-func (h replays) plan(ctx context.Context, r replayAsked, target parkade.Target) (replay.Plan, error) {
+// plan has a plan made of what was asked for: all of it, or as far as it is shown.
+func (h replays) plan(ctx context.Context, r replayAsked, target parkade.Target, how func(context.Context, replay.Request) (replay.Plan, error)) (replay.Plan, error) {
 	ids, err := picked(ctx, h.Deps, r.chosen)
 	if err != nil {
 		return replay.Plan{}, err
 	}
-	return h.Planner.Plan(ctx, replay.Request{IDs: ids, Filter: r.filter, Accept: r.with, Target: target})
+	return how(ctx, replay.Request{IDs: ids, Filter: r.filter, Accept: r.with, Target: target})
 }
 
 // likeBefore has a retry go where the operation went, until somebody chooses.
@@ -136,11 +136,18 @@ func (h replays) likeBefore(ctx context.Context, r *replayAsked) error {
 // show draws the form with everything that was typed, and with what went wrong.
 func (h replays) show(c echo.Context, r replayAsked, status int, problem error) error {
 	ctx := c.Request().Context()
+	if status == http.StatusConflict && strings.HasPrefix(r.seen, ofSample) && strings.Contains(r.to, "=") {
+		r.to = "" // it was offered for what the sample had, and isn't meant for more
+	}
 	target, err := r.target()
 	if problem == nil {
 		problem = err
 	}
-	plan, err := h.plan(ctx, r, target)
+	how := h.Planner.Look
+	if status == http.StatusConflict { // what a sample didn't show has to be seen
+		how = h.Planner.Plan
+	}
+	plan, err := h.plan(ctx, r, target, how)
 	if err != nil {
 		return err
 	}
@@ -151,6 +158,12 @@ func (h replays) show(c echo.Context, r replayAsked, status int, problem error) 
 	}
 	form.Path = "/messages"
 	form.Selected = int64(len(plan.Items))
+	if plan.Of > 0 {
+		form.Sampled, form.Selected = form.Selected, plan.Of
+		if plan.Send > 0 {
+			form.Send += plan.Of - form.Sampled
+		}
+	}
 	if form.Rate == "" && plan.Rate > 0 && r.seen == "" {
 		form.Rate = strconv.FormatFloat(plan.Rate, 'f', -1, 64)
 	}
@@ -314,13 +327,6 @@ func (r replayAsked) perSecond() (float64, error) {
 func (r replayAsked) hash() [32]byte {
 	text, _ := json.Marshal([]any{"replay", r.IDs, r.Filter, r.Retry, r.outcomes, r.with, r.to, r.exchange, r.routingKey, r.rate, r.delay, r.why, r.seen}) // plain values
 	return sha256.Sum256(text)
-}
-
-// seenOf is a hash of all that a plan would do.
-func seenOf(p replay.Plan) string {
-	text, _ := json.Marshal([]any{p.Hash, p.Items, p.Policy}) // plain values
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 func statusFor(kind parkade.Kind) int {

@@ -54,6 +54,7 @@ type Plan struct {
 	Policy  parkade.Policy  // of the queues together
 	Rate    float64         // the lowest of the queues, or 0
 	Expects store.Expect    // what Create is told that was seen
+	Of      int64           // not 0: Items are only the newest of that many; see Look
 }
 
 // Group is the messages of a plan that came from the same place the same way.
@@ -81,6 +82,10 @@ func (p *Planner) Plan(ctx context.Context, r Request) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	return p.plan(ctx, r, messages, hash)
+}
+
+func (p *Planner) plan(ctx context.Context, r Request, messages []parkade.Message, hash string) (Plan, error) {
 	d := &drawing{Planner: p, request: r, groups: map[groupKey]*Group{}, siblings: map[parkade.Queue]*parkade.Origin{}}
 	d.plan.Hash = hash
 	d.rules(messages)
@@ -98,14 +103,23 @@ func (p *Planner) selection(ctx context.Context, r Request) ([]parkade.Message, 
 	ids := r.IDs
 	if r.Filter != nil {
 		var err error
-		if ids, err = p.matching(ctx, *r.Filter, append([]parkade.State{parkade.Parked}, r.Accept...)); err != nil {
+		if ids, err = p.matching(ctx, *r.Filter, r.states()); err != nil {
 			return nil, "", err
 		}
 	}
 	if len(ids) > most {
-		return nil, "", parkade.Errorf(parkade.TooLarge, "One operation replays at most %d messages. Narrow the selection.", most)
+		return nil, "", tooMany()
 	}
 	return p.store.Selection(ctx, ids)
+}
+
+func tooMany() error {
+	return parkade.Errorf(parkade.TooLarge, "One operation replays at most %d messages. Narrow the selection.", most)
+}
+
+// states are those of messages that a filter selects.
+func (r Request) states() []parkade.State {
+	return append([]parkade.State{parkade.Parked}, r.Accept...)
 }
 
 // matching returns the messages of a filter that are in one of states, oldest

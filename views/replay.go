@@ -15,6 +15,7 @@ type ReplayForm struct {
 	Groups  []ReplayGroup
 	Skips   []ReplaySkip
 	Send    int64
+	Sampled int64 // not 0: Groups, Skips and Send rest on the newest of the selected
 	Options []Option
 	Rate    string // messages a second, as typed
 	Delay   string // the value of one of the delays, or as typed
