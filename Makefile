@@ -6,8 +6,10 @@ SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
-# Packages that share the two cores of a small machine: more at once only makes brokers time out.
-TEST := go test -race -shuffle=on -p 2 -timeout 20m
+# Packages share the two cores of a small machine: more at once only makes brokers time out. Those that start whole
+# programs, and kill them, have it to themselves, one after the other.
+TEST := go test -race -shuffle=on -timeout 25m
+WHOLE := ./pipeline/... ./cmd/pipeline/... ./test/...
 
 .PHONY: help
 help: ## List the commands
@@ -34,11 +36,16 @@ lint: tools/bin/golangci-lint tools/bin/templ ## Run the linters, change nothing
 test: ## Run every test that can run here (in CI all of them)
 	@if [[ -n "$${CI:-}" ]]; then dev/install; fi
 	@[[ -n "$$(type -P chromium chromium-browser google-chrome)" ]] || echo "left out: what needs a browser; dev/install brings Chromium" >&2
-	dev/with-brokers $(TEST) ./...
+	dev/with-brokers $(MAKE) --no-print-directory packages
+
+.PHONY: packages
+packages:
+	@status=0; $(TEST) -p 2 $$(go list ./... | grep -v -e '^parkade/pipeline' -e '^parkade/cmd/pipeline' -e '^parkade/test/') || status=1; \
+	$(TEST) -p 1 $(WHOLE) || status=1; exit $$status
 
 .PHONY: soak
 soak: ## Run every crash point on every version and queue type, for hours
-	PARKADE_SOAK=1 dev/with-brokers $(TEST) -timeout 6h -count 1 ./test/...
+	PARKADE_SOAK=1 dev/with-brokers $(TEST) -p 1 -timeout 6h -count 1 ./test/...
 
 .PHONY: bench
 bench: ## Measure the budgets that docs/benchmarks.md lists
