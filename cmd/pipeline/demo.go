@@ -14,7 +14,7 @@ import (
 	"parkade/pipeline"
 )
 
-// demoCommand runs billing. Its defaults show every kind of failure within half a
+// demoCommand runs billing and the shop. Its defaults show every kind of failure within half a
 // minute.
 type demoCommand struct {
 	AMQP       string `name:"amqp" help:"Broker." placeholder:"URL" env:"PARKADE_AMQP_URL" default:"amqp://guest:guest@localhost:5672/"`
@@ -22,7 +22,7 @@ type demoCommand struct {
 	Vhost      string `help:"Vhost, if not the one in the broker's URL."`
 	Database   string `help:"File of an SQLite database, or postgres://..., or mariadb:user:password@tcp(host:3306)/name." env:"PIPELINE_DATABASE" default:"pipeline.db"`
 	Prefix     string `help:"Put this before the name of each exchange and queue."`
-	Control    string `help:"Show and switch things over HTTP at this address. There is no sign-in: keep it on loopback." default:"127.0.0.1:8090" placeholder:"ADDR"`
+	Control    string `help:"Show and switch things, and take the shop's orders, over HTTP at this address. There is no sign-in: keep it on loopback." default:"127.0.0.1:8090" placeholder:"ADDR"`
 
 	Wait        time.Duration `help:"How long a failed order waits before it is tried again." default:"5s"`
 	Retry       string        `help:"How a failed order is tried again: ${enum}. See docs/pipeline.md." enum:"waiting,graduated,delayed" default:"waiting"`
@@ -41,6 +41,10 @@ type demoCommand struct {
 	Slow      float64 `help:"Per cent of orders that take --slow-for." default:"3"`
 	Duplicate float64 `help:"Per cent of orders that are published twice." default:"3"`
 
+	ShopVhost string        `help:"Run the shop in this vhost, which is made if need be and --management is given. Without, it runs beside billing, under the prefix shop." placeholder:"NAME"`
+	ShopRate  float64       `help:"Orders a second of the shop's customers; the shares of failures are those above." default:"1"`
+	ShopDelay time.Duration `help:"How long a failed order of the shop waits before it is tried again." default:"10s"`
+
 	Failures int           `help:"How often a transient order fails." default:"2"`
 	SlowFor  time.Duration `help:"How long a slow order takes." default:"1s"`
 }
@@ -58,10 +62,33 @@ func (d demoCommand) options() pipeline.Options {
 	}
 }
 
+// shopOptions are the same for the shop. Its exchange has the name of billing's,
+// so it needs a vhost or a prefix of its own.
+func (d demoCommand) shopOptions() pipeline.ShopOptions {
+	billing := d.options()
+	o := pipeline.ShopOptions{
+		AMQP: d.AMQP, Vhost: d.Vhost, Management: d.Management, Fixed: d.Fixed, Traffic: billing.Traffic,
+		Topology: pipeline.ShopTopology{Prefix: d.Prefix, Delay: d.ShopDelay},
+	}
+	o.Traffic.Rate = d.ShopRate
+	if d.ShopVhost == "" {
+		o.Topology.Prefix += "shop."
+		return o
+	}
+	o.Vhost, o.MakeVhost = d.ShopVhost, d.Management != ""
+	return o
+}
+
 // Run works until its context ends or the topology can't be declared.
 func (d demoCommand) Run(i *invocation) error {
 	log := slog.New(slog.NewTextHandler(i.logs, nil))
-	billing, err := pipeline.NewBilling(d.options(), log)
+	shop, err := pipeline.NewShop(d.shopOptions(), log)
+	if err != nil {
+		return err
+	}
+	options := d.options()
+	options.Shop = shop
+	billing, err := pipeline.NewBilling(options, log)
 	if err != nil {
 		return err
 	}
@@ -71,7 +98,11 @@ func (d demoCommand) Run(i *invocation) error {
 	}
 	g, ctx := errgroup.WithContext(i.ctx)
 	g.Go(func() error { return billing.Run(ctx) })
-	g.Go(func() error { return serve(ctx, listener, billing.Control()) })
+	g.Go(func() error { return shop.Run(ctx) })
+	pages := http.NewServeMux()
+	pages.Handle("/", billing.Control())
+	pages.Handle("POST /orders", http.NewCrossOriginProtection().Handler(shop.Front()))
+	g.Go(func() error { return serve(ctx, listener, pages) })
 	log.Info("control answers", "address", "http://"+listener.Addr().String()+"/")
 	return g.Wait()
 }
