@@ -175,12 +175,16 @@ func (w *work) patience(l *lane) time.Duration {
 // wait returns when something happened, after d, or when outcomes have to be
 // recorded.
 func (w *work) wait(ctx context.Context, d time.Duration) {
-	if len(w.done) > 0 {
+	if len(w.done) > 0 && !w.committing {
 		d = min(d, recordWithin-time.Since(w.doneSince))
 	}
 	if d <= 0 {
 		w.heed(ctx, false)
 		return
+	}
+	nudged := w.nudged
+	if w.committing { // its state may be an older one
+		nudged = nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -188,14 +192,20 @@ func (w *work) wait(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case e := <-w.events:
 		w.take(e)
-	case <-w.nudged:
+	case c := <-w.commits:
+		w.committed(ctx, c)
+	case <-nudged:
 		w.heed(ctx, true)
 	case <-timer.C:
 	}
 }
 
-// heed reads the operation's state if it may have changed.
+// heed reads the operation's state if it may have changed. A transaction that is
+// under way may bring an older one, so it is waited for.
 func (w *work) heed(ctx context.Context, nudged bool) {
+	if w.committing {
+		return
+	}
 	if !nudged {
 		select {
 		case <-w.nudged:
@@ -215,11 +225,13 @@ func (w *work) heed(ctx context.Context, nudged bool) {
 }
 
 // absorb takes what has happened already.
-func (w *work) absorb() {
+func (w *work) absorb(ctx context.Context) {
 	for {
 		select {
 		case e := <-w.events:
 			w.take(e)
+		case c := <-w.commits:
+			w.committed(ctx, c)
 		default:
 			return
 		}

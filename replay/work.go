@@ -19,7 +19,7 @@ import (
 const (
 	window      = 1024
 	windowBytes = 64 << 20
-	chunk       = 256
+	chunk       = 512
 	chunkBytes  = 16 << 20
 
 	recordWithin = 100 * time.Millisecond // outcomes that no claim takes along
@@ -45,11 +45,23 @@ type work struct {
 	doneSince time.Time
 	sent      int64
 
+	committing bool        // a transaction is under way; it brings what it did
+	commits    chan commit // room for that one
+
 	limiter *rate.Limiter
 	sendAt  time.Time // of the head of queue; zero: not reserved yet
 	lanes   map[place]*lane
 	dials   sync.WaitGroup
 	stuck   time.Duration // how long the store is left alone after it failed
+}
+
+// commit is what a transaction did: recorded done, and claimed up to limit.
+type commit struct {
+	done  []parkade.Result
+	since time.Time
+	limit int
+	chunk store.Chunk
+	err   error
 }
 
 // flight is one message on its way.
@@ -66,7 +78,7 @@ func newWork(r *Runner, op parkade.Operation) *work {
 	}
 	w := &work{
 		Runner: r, op: op, state: op.State,
-		events: make(chan event, 2*window), nudged: make(chan struct{}, 1),
+		events: make(chan event, 2*window), nudged: make(chan struct{}, 1), commits: make(chan commit, 1),
 		flying: make(map[parkade.ReplayID]flight), lanes: make(map[place]*lane), limiter: rate.NewLimiter(limit, 1),
 	}
 	w.waits.Store(&Wait{})
@@ -90,8 +102,11 @@ func (w *work) run(ctx context.Context) {
 	// Also for a send that a broker which takes nothing holds up.
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(confirmsFor, cut) })()
 	for {
-		w.absorb()
+		w.absorb(ctx)
 		if ctx.Err() != nil {
+			if w.committing {
+				w.committed(ctx, <-w.commits)
+			}
 			w.interrupt(lanes)
 			return
 		}
@@ -99,10 +114,8 @@ func (w *work) run(ctx context.Context) {
 			w.giveBack()
 		}
 		switch {
-		case w.claimable():
-			w.claim(ctx)
-		case len(w.done) > 0 && (w.idle() || time.Since(w.doneSince) >= recordWithin):
-			w.record(ctx)
+		case w.claimable(), w.recordable():
+			w.commit(ctx, w.room())
 		case w.idle():
 			return
 		default:
@@ -112,53 +125,75 @@ func (w *work) run(ctx context.Context) {
 }
 
 // idle reports whether there is nothing to send and nothing to wait for.
-func (w *work) idle() bool { return len(w.queue) == 0 && len(w.flying) == 0 }
+func (w *work) idle() bool { return len(w.queue) == 0 && len(w.flying) == 0 && !w.committing }
 
-// claimable reports whether it is time for the next chunk.
+// claimable reports whether it is time for the next chunk: at full speed as soon as
+// there is room for a whole one, so that it is claimed while the one before is sent.
 func (w *work) claimable() bool {
-	if !claims(w.state) || w.exhausted || len(w.queue) > 0 || w.alone {
-		return false
-	}
-	return len(w.flying) == 0 || len(w.flying)+chunk <= window && w.bytes+chunkBytes <= windowBytes
+	on := len(w.queue) + len(w.flying)
+	return !w.committing && (on == 0 || on+chunk <= window) && w.room() > 0
 }
 
-// claim records what is done and takes the next messages, in one transaction.
-// Until a publisher is open it takes a single one, so that a broker that is away
-// leaves little in hand.
-func (w *work) claim(ctx context.Context) {
-	limit := chunk
-	if w.op.Rate > 0 {
-		limit = min(limit, max(1, int(w.op.Rate)))
+// recordable reports whether outcomes have waited long enough for a claim to take
+// them along.
+func (w *work) recordable() bool {
+	return len(w.done) > 0 && !w.committing && (w.idle() || time.Since(w.doneSince) >= recordWithin)
+}
+
+// room is how many messages may be claimed now. Until a publisher is open that is a
+// single one, so that a broker that is away leaves little in hand.
+func (w *work) room() int {
+	on := len(w.queue) + len(w.flying)
+	switch {
+	case !claims(w.state), w.exhausted, w.alone:
+		return 0
+	case len(w.queue) > 0 && (w.op.Rate > 0 || !w.anyOpen()):
+		return 0
+	case on > 0 && w.bytes+chunkBytes > windowBytes:
+		return 0
+	case !w.anyOpen():
+		return min(1, window-on)
+	case w.op.Rate > 0:
+		return min(chunk, window-on, max(1, int(w.op.Rate)))
 	}
-	if !w.anyOpen() {
-		limit = 1
-	}
-	c, err := w.store.Chunk(ctx, w.op.ID, w.done, limit, chunkBytes)
-	if err != nil {
-		w.storeFails(ctx, err)
+	return min(chunk, window-on)
+}
+
+// commit records what is done and takes up to limit of the next messages, in one
+// transaction, while what is in hand goes on. What it did comes as a commit.
+func (w *work) commit(ctx context.Context, limit int) {
+	c := commit{done: w.done, since: w.doneSince, limit: limit}
+	w.done, w.committing = nil, true
+	go func() {
+		c.chunk, c.err = w.store.Chunk(ctx, w.op.ID, c.done, limit, chunkBytes)
+		w.commits <- c
+	}()
+}
+
+// committed takes over what a transaction did.
+func (w *work) committed(ctx context.Context, c commit) {
+	w.committing = false
+	if c.err != nil {
+		w.done, w.doneSince = append(c.done, w.done...), c.since
+		w.storeFails(ctx, c.err)
 		return
 	}
 	w.recorded()
-	w.state, w.queue = c.State, c.Sends
-	w.exhausted = len(c.Sends) == 0 || c.Left == 0
-	for _, s := range c.Sends {
+	if c.limit == 0 {
+		return
+	}
+	w.state, w.queue = c.chunk.State, append(w.queue, c.chunk.Sends...)
+	w.exhausted = len(c.chunk.Sends) == 0 || c.chunk.Left == 0
+	for _, s := range c.chunk.Sends {
 		w.bytes += int64(len(s.Draft.Body))
 	}
-}
-
-func (w *work) record(ctx context.Context) {
-	if err := w.store.Record(ctx, w.op.ID, w.done); err != nil {
-		w.storeFails(ctx, err)
-		return
-	}
-	w.recorded()
 }
 
 func (w *work) recorded() {
 	if w.stuck > 0 {
 		w.say("")
 	}
-	w.done, w.stuck = nil, 0
+	w.stuck = 0
 }
 
 // storeFails waits before the store is tried again. Outcomes stay in hand: a
