@@ -81,10 +81,10 @@ func Each(t *testing.T, test func(t *testing.T, b Broker)) {
 }
 
 // Eventually waits until the condition holds and fails the test where it doesn't
-// within 20 s. what completes the sentence "never saw ...".
+// within a minute. what completes the sentence "never saw ...".
 func Eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !condition() {
 		if time.Now().After(deadline) {
 			tb.Fatalf("never saw %s", what)

@@ -98,7 +98,7 @@ func (l ledger) balances(t *testing.T, url string) {
 			l.count(t, `FROM invoices`)+len(l.parked) >= l.count(t, `FROM orders`) &&
 			len(l.told) >= l.count(t, `FROM outbox WHERE type = 'invoice.issued'`)
 	}
-	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Errorf("of %d orders %d are invoiced and %d parked; %d rows are not sent; %d of %d events arrived",
 				l.count(t, `FROM orders`), l.count(t, `FROM invoices`), len(l.parked), l.count(t, `FROM outbox WHERE sent_at IS NULL`),

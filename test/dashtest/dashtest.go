@@ -118,7 +118,7 @@ func (d *Dashboard) Run(env ...string) {
 // Ready waits until the dashboard answers.
 func (d *Dashboard) Ready() {
 	d.tb.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if r, err := http.Get(d.URL + "/readyz"); err == nil {
 			r.Body.Close()
 			if r.StatusCode == http.StatusOK {

@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long something may take to show before a test gives up.
-const patience = 15 * time.Second
+const patience = 40 * time.Second
 
 func (b *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()

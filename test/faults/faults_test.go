@@ -108,7 +108,7 @@ func killedAt(t *testing.T, d *dashtest.Dashboard, point string, do func()) {
 		d.Ready()
 		do()
 	}
-	if err := d.Exited(30 * time.Second); err == nil || err.Error() != "signal: killed" {
+	if err := d.Exited(time.Minute); err == nil || err.Error() != "signal: killed" {
 		t.Fatalf("at %s the process ended with %v, want a kill", point, err)
 	}
 }
