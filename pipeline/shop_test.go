@@ -297,3 +297,39 @@ func TestShopHandlesWhatIsReplayedAfterTheFix(t *testing.T) {
 	brokertest.Publish(t, s.url, s.Orders(), pipeline.OrderPlaced, amqp.Publishing{Body: brokertest.Take(t, s.url, s.DeadLetters(), 1)[0].Body})
 	s.reaches(pipeline.ShopCounts{Accepted: 1, Failed: 4, Dead: 1, Handled: 1})
 }
+
+func TestShopIsShownAndSwitchedTogetherWithBilling(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Main(t)
+	url := brokertest.Vhost(t, b)
+	if status := b.API(t, http.MethodDelete, "vhosts/"+brokertest.VhostName(t, url), nil, nil); status != http.StatusNoContent {
+		t.Fatalf("status %d", status)
+	}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	both, err := pipeline.NewShop(pipeline.ShopOptions{AMQP: url, Management: b.Management, MakeVhost: true}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := shop{both, pipeline.ShopTopology{}, t, url}
+	s.wantRefused("a vhost that isn't there")
+	s.run() // which makes it
+	brokertest.Eventually(t, "an order taken", func() bool { return s.post(t.Context(), buyable).Code == http.StatusAccepted })
+
+	billing, err := pipeline.NewBilling(pipeline.Options{AMQP: url, Database: databaseFile(t), Traffic: pipeline.Traffic{Rate: 3}, Shop: both}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := system{billing, pipeline.Topology{}, t, url}
+	if got := control.call(http.MethodPost, "/fix", ""); !got.Fixed || !got.Shop.Fixed {
+		t.Errorf("after the fix: %+v", got)
+	}
+	got := control.call(http.MethodPatch, "/shop/traffic", `{"rate": 50, "malformed": 100}`)
+	if got.Shop.Traffic.Rate != 50 || got.Traffic.Rate != 3 {
+		t.Errorf("the rates are %v and %v", got.Shop.Traffic.Rate, got.Traffic.Rate)
+	}
+	brokertest.Eventually(t, "orders that aren't JSON, and the queue where they lie", func() bool {
+		now := control.call(http.MethodGet, "/", "").Shop
+		lie := slices.IndexFunc(now.Queues, func(q pipeline.QueueState) bool { return q.Name == s.DeadLetters() && q.Ready > 0 })
+		return now.Counts.Dead > 0 && now.Counts.Failed == 0 && lie >= 0
+	})
+}
