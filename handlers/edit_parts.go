@@ -24,7 +24,7 @@ func readParts(r *http.Request) (file []byte, err error) {
 	r.Form = url.Values{}
 	for {
 		part, err := parts.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return file, nil
 		}
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // named adds headers that name an origin.
-func named(d parkade.Delivery, exchange string) parkade.Delivery {
-	d.Headers = d.Headers.With("x-original-exchange", exchange).With("x-original-routingKey", "created")
+func named(d parkade.Delivery) parkade.Delivery {
+	d.Headers = d.Headers.With("x-original-exchange", "named").With("x-original-routingKey", "created")
 	return d
 }
 
@@ -31,10 +31,10 @@ func TestHeadersTellTheOriginWhereNothingBetterDoes(t *testing.T) {
 		d    parkade.Delivery
 		want *parkade.Origin
 	}{
-		{"nothing else tells", named(plain("b", "y"), "named"), named1},
-		{"a stamp that was copied from another message", named(stamped(plain("c", "y"), stamp), "named"), named1},
-		{"an earlier round tells", named(stamped(plain("a", "x"), stamp), "named"), before.Origin},
-		{"deaths tell", named(storetest.Delivery("d", "y"), "named"), before.Origin},
+		{"nothing else tells", named(plain("b", "y")), named1},
+		{"a stamp that was copied from another message", named(stamped(plain("c", "y"), stamp)), named1},
+		{"an earlier round tells", named(stamped(plain("a", "x"), stamp)), before.Origin},
+		{"deaths tell", named(storetest.Delivery("d", "y")), before.Origin},
 	} {
 		storetest.Park(t, s, storetest.Queue(), c.d)
 		ms, _, err := s.Messages(t.Context(), parkade.Filter{}, parkade.Page{Limit: 1})
