@@ -59,7 +59,7 @@ func (h operationPages) csv(c echo.Context) error {
 		c.Response().Flush()
 		if rows, err = h.csvRows(ctx, o.ID, outcome, rows[len(rows)-1].Position); err != nil {
 			slog.ErrorContext(ctx, "outcomes can't be read to their end", "operation", o.ID, "err", err) //nolint:sloglint // an answer has begun, so nobody else can say it
-			panic(http.ErrAbortHandler) // a download that ends well would be taken for whole
+			panic(http.ErrAbortHandler)                                                                  // a download that ends well would be taken for whole
 		}
 	}
 	return w.Error()
