@@ -7,8 +7,9 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// withEnds returns the typed text with line ends: each line that is as it was
-// keeps its own, and the others have the one that most lines had.
+// withEnds returns the typed text with line ends: each line that is as it was, or
+// took the place of another, keeps its own, and the others have the one that most
+// lines had.
 func withEnds(old, oldPlain, typed string) string {
 	ends := lineEnds(old)
 	common := commonest(ends)
@@ -29,8 +30,9 @@ func withEnds(old, oldPlain, typed string) string {
 	at := 0
 	for _, e := range udiff.Lines(oldPlain, typed) {
 		keep(strings.Count(oldPlain[at:e.Start], "\n"))
-		line += strings.Count(oldPlain[e.Start:e.End], "\n")
-		next += strings.Count(e.New, "\n")
+		gone, come := strings.Count(oldPlain[e.Start:e.End], "\n"), strings.Count(e.New, "\n")
+		keep(min(gone, come))
+		line, next = line+max(gone-come, 0), next+max(come-gone, 0)
 		at = e.End
 	}
 	keep(len(was) - line)

@@ -116,17 +116,17 @@ func (f *editForm) draft(base parkade.Draft) (parkade.Draft, error) {
 	}
 	out := base
 	var err error
-	form := typingOf(base.Body, parkade.Text(base.Properties.ContentType), parkade.Text(base.Properties.ContentEncoding), f.as)
+	for name, text := range f.properties {
+		if err := typedProperty(&out.Properties, name, text); err != nil {
+			return out, err
+		}
+	}
 	switch {
 	case f.file != nil:
 		out.Body = f.file
 	case f.body != nil:
-		if out.Body, err = form.typed(*f.body); err != nil {
-			return out, err
-		}
-	}
-	for name, text := range f.properties {
-		if err := typedProperty(&out.Properties, name, text); err != nil {
+		form := typingOf(base.Body, parkade.Text(base.Properties.ContentType), parkade.Text(base.Properties.ContentEncoding), f.as)
+		if out.Body, err = form.typedAs(*f.body, parkade.Text(out.Properties.ContentEncoding)); err != nil {
 			return out, err
 		}
 	}

@@ -74,10 +74,36 @@ func (t typing) typed(text string) ([]byte, error) {
 	return t.encode(withEnds(t.text, t.Text, text))
 }
 
+// typedAs is typed where the content encoding may have been changed with the text:
+// what is typed anew gets the new one.
+func (t typing) typedAs(text, encoding string) ([]byte, error) {
+	if t.As == AsText {
+		switch encoding = codingOf(encoding); encoding {
+		case "", "gzip", "x-gzip", "deflate":
+			t.coding = encoding
+		case t.coding:
+		default: // what it stands for isn't known: plain text is what was typed
+			if t.coding != "" {
+				return nil, parkade.Errorf(parkade.Invalid, "What is typed here can be encoded with gzip or deflate, not with %s. Take the body from a file.", encoding).At("properties.content_encoding")
+			}
+		}
+	}
+	return t.typed(text)
+}
+
+// codingOf is a content encoding that has to be taken off, or "".
+func codingOf(encoding string) string {
+	switch encoding = strings.ToLower(strings.TrimSpace(encoding)); encoding {
+	case "identity", "utf-8":
+		return ""
+	}
+	return encoding
+}
+
 func textOf(body []byte, contentType, encoding string) (typing, bool) {
 	t := typing{As: AsText, body: body}
 	plain := body
-	if encoding = strings.ToLower(strings.TrimSpace(encoding)); encoding != "" && encoding != "identity" && encoding != "utf-8" {
+	if encoding = codingOf(encoding); encoding != "" {
 		var ok bool
 		if plain, ok = unpacked(body, encoding); !ok {
 			return t, false

@@ -41,6 +41,7 @@ func TestATypedBodyKeepsWhatTheFormCannotHold(t *testing.T) {
 		{"no newline at the end", []byte("a\r\nb"), "", "", "", AsText, "b", "c", "a\r\nc"},
 		{"lone CR", []byte("a\rb\rc"), "", "", "", AsText, "b", "x", "a\rx\rc"},
 		{"mixed ends keep their own", []byte("a\r\nb\nc\r\nd\r\n"), "", "", "", AsText, "c\n", "x\ny\n", "a\r\nb\nx\r\ny\r\nd\r\n"},
+		{"a changed line of mixed ends keeps its own", []byte("a\r\nb\n"), "", "", "", AsText, "b\n", "c\n", "a\r\nc\n"},
 		{"a line goes out of mixed ends", []byte("a\r\nb\nc\rd\n"), "", "", "", AsText, "b\n", "", "a\r\nc\rd\n"},
 		{"a CR swallows no line", []byte("a\rb\n\n\r"), "", "", "", AsText, "b\n", "", "a\n\n\r"},
 		{"a first empty line", []byte("\n\na"), "", "", "", AsText, "a", "b", "\n\nb"},
@@ -95,6 +96,28 @@ func TestAnEditOfAnEncodedBodyIsEncodedAgain(t *testing.T) {
 	}
 	if text, err := io.ReadAll(r); string(text) != "[\r\n]" || err != nil {
 		t.Errorf("it decodes to %q (%v)", text, err)
+	}
+}
+
+func TestATypedBodyGetsTheContentEncodingThatItWasGiven(t *testing.T) {
+	t.Parallel()
+	gzipped := typingOf(zipped(t, "{}"), "application/json", "gzip", "")
+	if body, err := gzipped.typedAs("[]", ""); string(body) != "[]" || err != nil {
+		t.Errorf("without an encoding it is %q (%v)", body, err)
+	}
+	if body, err := gzipped.typedAs("{}", ""); string(body) != string(gzipped.body) || err != nil {
+		t.Errorf("untouched it is %q (%v)", body, err)
+	}
+	if _, err := gzipped.typedAs("[]", "br"); err == nil || !strings.Contains(err.Error(), "not with br") {
+		t.Errorf("with br: %v", err)
+	}
+	plain := typingOf([]byte("{}"), "application/json", "", "")
+	body, err := plain.typedAs("[]", "gzip")
+	if text, ok := unpacked(body, "gzip"); string(text) != "[]" || !ok || err != nil {
+		t.Errorf("with gzip it is %q (%v)", body, err)
+	}
+	if body, err := plain.typedAs("[]", "aws-chunked"); string(body) != "[]" || err != nil {
+		t.Errorf("with an encoding that isn't known it is %q (%v)", body, err)
 	}
 }
 

@@ -13,6 +13,10 @@ import (
 	"parkade"
 )
 
+// MaxUpload is how large a file the form of an edit takes, in bytes: the limit of
+// its request less room for the other fields.
+const MaxUpload = 48 << 20
+
 // EditPage is a message being edited: all that would be sent, as a form.
 type EditPage struct {
 	Shell   Shell
@@ -149,7 +153,7 @@ func (p EditPreview) sends() string {
 
 // rows is how high a text area is for a text.
 func rows(text string, least, most int) string {
-	return strconv.Itoa(min(max(strings.Count(text, "\n")+2, least), most))
+	return strconv.Itoa(min(max(strings.Count(text, "\n")+1, least), most))
 }
 
 // versionName is what a version is called.

@@ -15,13 +15,20 @@
     typed = true;
     if (!confirm) return;
     confirm.disabled = true;
-    confirm.querySelector("span").textContent = "Changed since the preview";
-    confirm.setAttribute("role", "status");
+    form.querySelector("[data-stale]").textContent = "Changed since the preview: press Preview again to see what would be sent now.";
   };
   const about = (event) => !["why", "delay", "again"].includes(event.target.name);
   form.addEventListener("input", (event) => { if (about(event)) touch(); });
   form.addEventListener("submit", () => { typed = false; });
   window.addEventListener("beforeunload", (event) => { if (typed) event.preventDefault(); });
+
+  // A server that refuses so much has to cut the connection, and the browser shows no reason then.
+  form.querySelector("[data-most]")?.addEventListener("change", ({ target }) => {
+    const mib = (n) => `${(n / 1048576).toFixed(1)} MiB`;
+    const size = target.files[0]?.size ?? 0, most = Number(target.dataset.most);
+    target.setCustomValidity(size > most ? `This file has ${mib(size)}; at most ${mib(most)} can be sent.` : "");
+    target.reportValidity();
+  });
 
   // Long lines and large texts make an editor slow; a text area bears them.
   const LARGE = 4_000_000, WIDE = 50_000;
@@ -45,6 +52,10 @@
     ".cm-button": { background: color("raised"), color: color("ink"), border: `1px solid ${color("edge")}` },
     ".cm-tooltip": { backgroundColor: color("raised"), color: color("ink"), border: `1px solid ${color("edge")}` },
     ".cm-specialChar": { color: color("bad") },
+    // Their own are data: images, which the content security policy forbids.
+    ".cm-lintRange-error": { backgroundImage: "none", textDecoration: `underline wavy ${color("bad-fill")}` },
+    ".cm-lint-marker-error": { content: "'●'", color: color("bad"), lineHeight: "20px", fontSize: "10px", textAlign: "center" },
+    ".cm-diagnostic-error": { borderLeftColor: color("bad-fill") },
   });
   const colors = cm.syntaxHighlighting(cm.HighlightStyle.define([
     { tag: [tags.string, tags.attributeValue], color: color("good") },
@@ -59,6 +70,8 @@
   // In a shadow root its styles are constructed, which the content security policy allows; in the page they would be inline.
   const host = document.createElement("div");
   const root = host.attachShadow({ mode: "open" });
+  // From outside, a letter typed in a shadow root looks like one typed on the page, which has a meaning of its own.
+  host.addEventListener("keydown", (event) => { event.stopPropagation(); });
   area.after(host);
   const view = new EditorView({
     doc: text, root, parent: root,
@@ -76,5 +89,6 @@
     ],
   });
   area.hidden = true;
+  if (area.ariaInvalid === "true") view.focus();
   form.addEventListener("formdata", (event) => event.formData.set("body", view.state.doc.toString()));
 })();
