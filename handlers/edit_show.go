@@ -28,6 +28,9 @@ func (h edits) show(c echo.Context, e *editing, status int, problem error) error
 	if p.Delay == "" {
 		p.Delay = "10s"
 	}
+	if problem == nil {
+		problem = e.takeFile()
+	}
 	e.fill(&p)
 	if e.wrong == nil {
 		if err := h.foresee(ctx, e, &p); err != nil && problem == nil {
@@ -86,6 +89,27 @@ func (e *editing) fill(p *views.EditPage) {
 	e.fillHeaders(p)
 }
 
+// takeFile puts a file that was sent into the form, since a page can't hold it in
+// its own field: as text where that gives its bytes back, else as Base64.
+func (e *editing) takeFile() error {
+	if e.file == nil || e.wrong != nil {
+		return nil
+	}
+	file, was := e.file, e.from.Draft
+	if len(file) > typedMost {
+		return parkade.Errorf(parkade.TooLarge, "A file of %s has to be kept first: choose it again, press Keep as draft, and preview that version.", views.Size(int64(len(file)))).At("file")
+	}
+	text := string(file)
+	form := typingOf(was.Body, parkade.Text(was.Properties.ContentType), parkade.Text(was.Properties.ContentEncoding), AsText)
+	e.as = AsBase64
+	e.body = new(base64Text(file))
+	if same, err := form.typedAs(text, parkade.Text(e.draft.Properties.ContentEncoding)); form.As == AsText && typeable(text) && err == nil && bytes.Equal(same, file) {
+		e.as, e.body = AsText, &text
+	}
+	e.file = nil
+	return nil
+}
+
 // fillHeaders puts the headers into the page, each in a row.
 func (e *editing) fillHeaders(p *views.EditPage) {
 	most := shownFields
@@ -118,7 +142,7 @@ func (e *editing) fillHeaders(p *views.EditPage) {
 // headers. More than the first of each is put there where it is asked for.
 const (
 	typedBytes  = 1 << 20
-	typedMost   = 16 << 20
+	typedMost   = 4 << 20
 	shownFields = 250
 )
 

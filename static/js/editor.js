@@ -88,7 +88,7 @@
       EditorView.updateListener.of((update) => { if (update.docChanged) touch(); }),
     ],
   });
+  if (document.activeElement === area || area.ariaInvalid === "true") view.focus();
   area.hidden = true;
-  if (area.ariaInvalid === "true") view.focus();
   form.addEventListener("formdata", (event) => event.formData.set("body", view.state.doc.toString()));
 })();
