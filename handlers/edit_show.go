@@ -28,8 +28,8 @@ func (h edits) show(c echo.Context, e *editing, status int, problem error) error
 	if p.Delay == "" {
 		p.Delay = "10s"
 	}
-	if problem == nil {
-		problem = e.takeFile()
+	if err := e.takeFile(); err != nil && problem == nil {
+		problem = err
 	}
 	e.fill(&p)
 	if e.wrong == nil {
@@ -92,7 +92,7 @@ func (e *editing) fill(p *views.EditPage) {
 // takeFile puts a file that was sent into the form, since a page can't hold it in
 // its own field: as text where that gives its bytes back, else as Base64.
 func (e *editing) takeFile() error {
-	if e.file == nil || e.wrong != nil {
+	if e.file == nil {
 		return nil
 	}
 	file, was := e.file, e.from.Draft

@@ -220,6 +220,33 @@ func TestOneHeaderIsEditedAndAllOthersStay(t *testing.T) {
 	}
 }
 
+// upload sends the form of an edit with a file, as a browser does.
+func (s site) upload(t *testing.T, form url.Values, file []byte) *httptest.ResponseRecorder {
+	t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for name := range form {
+		if err := w.WriteField(name, form.Get(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	part, err := w.CreateFormFile("file", "body")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := part.Write(file); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/messages/1/edit", &body)
+	r.Host, r.RemoteAddr = "localhost:8080", "127.0.0.1:4321"
+	r.Header.Set("Content-Type", w.FormDataContentType())
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, r)
+	return answer
+}
+
 // A browser sends five parts for each header.
 func TestAFormWithThousandsOfPartsIsReadAndWhatHasNoRowStays(t *testing.T) {
 	t.Parallel()
@@ -236,20 +263,7 @@ func TestAFormWithThousandsOfPartsIsReadAndWhatHasNoRowStays(t *testing.T) {
 		}
 	}
 	form.Set("do", "save")
-	var body bytes.Buffer
-	w := multipart.NewWriter(&body)
-	for name := range form {
-		if err := w.WriteField(name, form.Get(name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.Close()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/messages/1/edit", &body)
-	r.Host, r.RemoteAddr = "localhost:8080", "127.0.0.1:4321"
-	r.Header.Set("Content-Type", w.FormDataContentType())
-	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	answer := httptest.NewRecorder()
-	s.ServeHTTP(answer, r)
+	answer := s.upload(t, form, nil)
 	if answer.Code != http.StatusSeeOther {
 		t.Fatalf("it answers %d: %s", answer.Code, text(answer))
 	}
@@ -259,6 +273,25 @@ func TestAFormWithThousandsOfPartsIsReadAndWhatHasNoRowStays(t *testing.T) {
 	}
 	if diff := cmp.Diff(d.Headers.With("h-0007", int32(-7)), e.Draft.Headers); diff != "" {
 		t.Errorf("the headers differ (-want +got):\n%s", diff)
+	}
+}
+
+// A page can't hold a file in its own field.
+func TestAFileIsStillThereWhenSomethingElseIsWrong(t *testing.T) {
+	t.Parallel()
+	s, form := mended(t, "{}")
+	form.Set("property_timestamp", "yesterday")
+	form.Set("do", "preview")
+	answer := s.upload(t, form, []byte{0, 255})
+	again := typed(answer.Body.String())
+	if answer.Code != http.StatusUnprocessableEntity || again.Get("as") != "base64" || strings.TrimSpace(again.Get("body")) != "AP8=" {
+		t.Fatalf("it answers %d, with the body %q as %s", answer.Code, again.Get("body"), again.Get("as"))
+	}
+	if code, page, _ := s.edit(t, with(again, "property_timestamp", ""), "save"); code != http.StatusSeeOther {
+		t.Fatalf("mended it is answered %d: %s", code, page)
+	}
+	if e, err := s.Version(t.Context(), 1, 2); err != nil || string(e.Draft.Body) != "\x00\xff" {
+		t.Errorf("version 2 is %q (%v)", e.Draft.Body, err)
 	}
 }
 
