@@ -187,7 +187,7 @@ func (v Preview) hash() (string, error) {
 	}
 	var said, reaches []string
 	for _, f := range v.Findings {
-		if f.Verdict != parkade.Note {
+		if f.Verdict != parkade.Note && f.Code != "no_consumers" { // who consumes comes and goes
 			said = append(said, f.Code)
 		}
 	}
