@@ -285,10 +285,10 @@ func TestFaultsOfTheTrafficAllShow(t *testing.T) {
 	t.Parallel()
 	b := brokertest.Main(t)
 	s := start(t, b, pipeline.Options{Topology: pipeline.Topology{Prefix: "demo."}, Traffic: pipeline.Traffic{
-		Rate: 50, Poison: 20, Transient: 20, Malformed: 20, NoID: 20, Slow: 5, Duplicate: 20, TransientFailures: 2, SlowMillis: 20,
+		Rate: 15, Poison: 20, Transient: 20, Malformed: 20, NoID: 20, Slow: 5, Duplicate: 20, TransientFailures: 2, SlowMillis: 20,
 	}})
 	seen := map[any]bool{}
-	brokertest.Eventually(t, "every kind of failure in the parking queue", func() bool {
+	settles(t, "every kind of failure in the parking queue", func() bool {
 		for _, d := range brokertest.Take(t, s.url, s.Parking(), brokertest.Ready(t, s.url, s.Parking())) {
 			seen[d.Headers["x-exception-type"]] = true
 		}
