@@ -38,9 +38,9 @@ func File(tb testing.TB) string {
 // Open opens the database at an address that Each made.
 func Open(tb testing.TB, address string) *sql.DB {
 	tb.Helper()
-	driver, name := "sqlite", address
+	driver, name := "sqlite", address+"?_pragma=busy_timeout(60000)" // it may be recovering from a kill
 	if strings.HasPrefix(address, "postgres:") {
-		driver = "pgx"
+		driver, name = "pgx", address
 	} else if dsn, ok := strings.CutPrefix(address, "mariadb:"); ok {
 		driver, name = "mysql", dsn
 	}
