@@ -25,7 +25,7 @@ func (p *Planner) findings(ctx context.Context, v Preview, topo *parkade.Topolog
 		return nil, err
 	}
 	if before > 0 {
-		f.say(parkade.Warn, "replayed_before", "A message with this message id was replayed %s before, last %s ago.", times(before), age(p.topos.now().Sub(last)))
+		f.say(parkade.Warn, "replayed_before", "A message with this message id was replayed %s before, last %s ago.", times(before), parkade.Age(p.topos.now().Sub(last)))
 	}
 	f.content()
 	if v.Chosen != nil {
@@ -83,7 +83,7 @@ func (f *found) history(now time.Time) {
 		f.say(parkade.Note, "came_back", "It has come back %s: nothing yet shows that it can be handled.", times(m.Round-1))
 	}
 	if old := now.Sub(m.ParkedAt); old > oldAfter {
-		f.say(parkade.Warn, "old", "It was parked %s ago. What it says may have been overtaken since.", age(old))
+		f.say(parkade.Warn, "old", "It was parked %s ago. What it says may have been overtaken since.", parkade.Age(old))
 	}
 }
 
@@ -170,18 +170,4 @@ func times(n int64) string {
 		return "twice"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-// age writes a span as people say it, in its largest unit.
-func age(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", max(int64(d/time.Second), 0))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	}
-	return fmt.Sprintf("%d days", d/day)
 }

@@ -62,7 +62,7 @@ func (c *creation) movement(ctx context.Context, item Planned) (string, error) {
 // held says which operation holds m.
 func held(ctx context.Context, tx *sql.Tx, m parkade.Message, now time.Time) (string, error) {
 	o, err := scanOperation(tx.QueryRowContext(ctx, `SELECT `+operationColumns+` FROM operation o WHERE o.id = ?`, m.Operation))
-	return fmt.Sprintf("#%d is already in operation #%d, which %s began %s ago", m.ID, o.ID, o.By, ago(now.Sub(o.CreatedAt))), err
+	return fmt.Sprintf("#%d is already in operation #%d, which %s began %s ago", m.ID, o.ID, o.By, parkade.Age(now.Sub(o.CreatedAt))), err
 }
 
 // edited says who made the newest version of m.
@@ -76,7 +76,7 @@ func edited(ctx context.Context, tx *sql.Tx, m parkade.Message, now time.Time) (
 	if note != "" {
 		note = " (" + note + ")"
 	}
-	return fmt.Sprintf("#%d was edited %s ago by %s: version %d%s", m.ID, ago(now.Sub(moment(at))), by, m.Version, note), err
+	return fmt.Sprintf("#%d was edited %s ago by %s: version %d%s", m.ID, parkade.Age(now.Sub(moment(at))), by, m.Version, note), err
 }
 
 // replayed tells of the last replay of m.
@@ -92,7 +92,7 @@ func (c *creation) replayed(ctx context.Context, m parkade.Message) (string, err
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Sprintf("#%d was replayed meanwhile", m.ID), nil
 	}
-	return fmt.Sprintf("#%d was replayed %s ago by %s (operation #%d, %s)", m.ID, ago(c.now.Sub(moment(at))), by, operation, outcome), err
+	return fmt.Sprintf("#%d was replayed %s ago by %s (operation #%d, %s)", m.ID, parkade.Age(c.now.Sub(moment(at))), by, operation, outcome), err
 }
 
 // lastChange tells which operation last took m, with a leading comma, or nothing.
@@ -108,21 +108,7 @@ func (c *creation) lastChange(ctx context.Context, m parkade.Message) (string, e
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
-	return fmt.Sprintf(", since %s ago by %s (operation #%d)", ago(c.now.Sub(m.ChangedAt)), by, operation), err
-}
-
-// ago writes an age as people say it, in its largest unit.
-func ago(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", max(int64(d/time.Second), 0))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	}
-	return fmt.Sprintf("%d days", d/day)
+	return fmt.Sprintf(", since %s ago by %s (operation #%d)", parkade.Age(c.now.Sub(m.ChangedAt)), by, operation), err
 }
 
 // listOfIDs writes ids as the JSON array that json_each reads: one argument for a
