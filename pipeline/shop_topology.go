@@ -1,11 +1,8 @@
 package pipeline
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -37,37 +34,8 @@ func (t ShopTopology) DeadLetters() string { return t.Prefix + "orders.dead-lett
 
 // Declare makes the topology, or finds that it is there.
 func (t ShopTopology) Declare(conn *amqp.Connection) error {
-	ch, err := conn.Channel() // of its own, because a refused declaration closes it
-	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
-	}
-	if err := t.declare(ch); err != nil {
-		if refused := (*amqp.Error)(nil); errors.As(err, &refused) && refused.Code == amqp.PreconditionFailed {
-			return backoff.Permanent(fmt.Errorf("the shop's topology exists with other settings: use those, another prefix, or delete what differs: %w", err))
-		}
-		return err
-	}
-	return ch.Close()
-}
-
-func (t ShopTopology) declare(ch *amqp.Channel) error {
-	for name, kind := range map[string]string{t.Orders(): amqp.ExchangeTopic, t.Dead(): amqp.ExchangeFanout} {
-		if err := ch.ExchangeDeclare(name, kind, true, false, false, false, nil); err != nil {
-			return fmt.Errorf("declare exchange %s: %w", name, err)
-		}
-	}
-	for _, q := range t.queues() {
-		if _, err := ch.QueueDeclare(q.name, true, false, false, false, q.arguments); err != nil {
-			return fmt.Errorf("declare queue %s: %w", q.name, err)
-		}
-		if q.exchange == "" {
-			continue
-		}
-		if err := ch.QueueBind(q.name, q.key, q.exchange, false, nil); err != nil {
-			return fmt.Errorf("bind queue %s: %w", q.name, err)
-		}
-	}
-	return nil
+	return declare(conn, "the shop's topology exists with other settings: use those, another prefix, or delete what differs",
+		[]exchange{{t.Orders(), amqp.ExchangeTopic}, {t.Dead(), amqp.ExchangeFanout}}, t.queues())
 }
 
 func (t ShopTopology) queues() []queue {

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -77,56 +75,30 @@ func (t Topology) Declare(conn *amqp.Connection) error {
 	if err := t.Mode.check(conn); err != nil {
 		return backoff.Permanent(err)
 	}
-	ch, err := conn.Channel() // of its own, because a refused declaration closes it
-	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
-	}
-	if err := t.declare(ch); err != nil {
-		if refused := (*amqp.Error)(nil); errors.As(err, &refused) && refused.Code == amqp.PreconditionFailed {
-			return backoff.Permanent(fmt.Errorf("the topology exists with other settings: use those, another --prefix, or delete what differs: %w", err))
-		}
-		return err
-	}
-	return ch.Close()
+	return declare(conn, "the topology exists with other settings: use those, another --prefix, or delete what differs", t.exchanges(), t.declared())
 }
 
-func (t Topology) declare(ch *amqp.Channel) error {
-	type exchange struct{ name, kind string }
-	exchanges := []exchange{{t.Orders(), amqp.ExchangeDirect}, {t.Billing(), amqp.ExchangeTopic}}
+func (t Topology) exchanges() []exchange {
+	all := []exchange{{t.Orders(), amqp.ExchangeDirect}, {t.Billing(), amqp.ExchangeTopic}}
 	for _, l := range t.levels() {
-		exchanges = append(exchanges, exchange{l.exchange, amqp.ExchangeFanout}) // any key: the message must keep its own for the way back
+		all = append(all, exchange{l.exchange, amqp.ExchangeFanout}) // any key: the message must keep its own for the way back
 	}
 	if t.Mode == Delayed {
-		exchanges = append(exchanges, exchange{t.Dead(), amqp.ExchangeFanout})
+		all = append(all, exchange{t.Dead(), amqp.ExchangeFanout})
 	}
-	for _, e := range exchanges {
-		if err := ch.ExchangeDeclare(e.name, e.kind, true, false, false, false, nil); err != nil {
-			return fmt.Errorf("declare exchange %s: %w", e.name, err)
-		}
-	}
-	for _, q := range t.queues() {
-		arguments := q.arguments
-		if t.Policies {
-			arguments = amqp.Table{amqp.QueueTypeArg: arguments[amqp.QueueTypeArg]}
-		}
-		if _, err := ch.QueueDeclare(q.name, true, false, false, false, arguments); err != nil {
-			return fmt.Errorf("declare queue %s: %w", q.name, err)
-		}
-		if q.exchange == "" {
-			continue
-		}
-		if err := ch.QueueBind(q.name, q.key, q.exchange, false, nil); err != nil {
-			return fmt.Errorf("bind queue %s: %w", q.name, err)
-		}
-	}
-	return nil
+	return all
 }
 
-type queue struct {
-	name      string
-	arguments amqp.Table
-	exchange  string // that it is bound to, if any
-	key       string
+// declared is the queues as they are declared: with arguments, or with nothing but
+// their types where policies say the rest.
+func (t Topology) declared() []queue {
+	all := t.queues()
+	if t.Policies {
+		for i, q := range all {
+			all[i].arguments = amqp.Table{amqp.QueueTypeArg: q.arguments[amqp.QueueTypeArg]}
+		}
+	}
+	return all
 }
 
 func (t Topology) queues() []queue {
