@@ -25,7 +25,7 @@ func (d *drawing) group(ctx context.Context, m parkade.Message) (*Group, error) 
 	if g, ok := d.groups[key]; ok {
 		return g, nil
 	}
-	g := &Group{Queue: m.Queue, Origin: m.Origin, Example: m.ID}
+	g := &Group{Queue: m.Queue, Origin: m.Origin, Example: m.ID, example: m}
 	d.groups[key] = g
 	d.order = append(d.order, g)
 	return g, d.decide(ctx, g, content, topo)

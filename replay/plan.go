@@ -68,6 +68,8 @@ type Group struct {
 	Chosen     *parkade.Choice     // what is done; nil: somebody has to choose
 	Why        string              // of no Chosen
 	Treatments []parkade.Treatment // of Example
+
+	example parkade.Message
 }
 
 // Skip is why some messages stay where they are.
@@ -240,11 +242,7 @@ func (d *drawing) untakeable(m parkade.Message) string {
 func (d *drawing) finish(ctx context.Context) (Plan, error) {
 	slices.SortStableFunc(d.order, func(a, b *Group) int { return int(b.Messages - a.Messages) })
 	for _, g := range d.order {
-		example, err := d.store.Message(ctx, g.Example)
-		if err != nil {
-			return Plan{}, err
-		}
-		c, err := d.content(ctx, example)
+		c, err := d.content(ctx, g.example)
 		if err != nil {
 			return Plan{}, err
 		}
