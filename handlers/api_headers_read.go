@@ -80,7 +80,7 @@ func readTyped(kind string, raw json.RawMessage, at string, depth int) (any, err
 	}
 	for _, t := range headerTypes() {
 		if t.String() == kind {
-			return nil, parkade.Errorf(parkade.Invalid, "%s isn't possible as %s.", clip(string(raw)), kind).At(at)
+			return nil, parkade.Errorf(parkade.Invalid, "%s isn't possible as %s.", clip(string(raw), quotedBytes), kind).At(at)
 		}
 	}
 	return nil, parkade.Errorf(parkade.Invalid, "There is no header type %q.", kind).At(at)
@@ -94,12 +94,16 @@ func headerTypes() []parkade.Type {
 	}
 }
 
-func clip(s string) string {
-	if len(s) > 40 {
-		return strings.ToValidUTF8(s[:40], "") + "…"
+// clip cuts a text that is shown to so many bytes.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	return s
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
+
+// quotedBytes is how much of a wrong value an error repeats.
+const quotedBytes = 40
 
 func readArray(raw json.RawMessage, at string, depth int) (any, error) {
 	var all []struct {

@@ -23,6 +23,7 @@ type editing struct {
 	from    parkade.Edit   // the one that the form starts from
 	draft   parkade.Draft  // what the form makes of it
 	wrong   error          // why there is no draft
+	edited  bool           // it would send something else than from
 }
 
 // ask shows the form.
@@ -58,6 +59,7 @@ func (h edits) open(ctx context.Context, f editForm) (*editing, error) {
 		return nil, err
 	}
 	e.draft, e.wrong = e.editForm.draft(e.from.Draft)
+	e.edited = !same(e.draft, e.from.Draft)
 	return e, nil
 }
 
@@ -131,7 +133,7 @@ func (h edits) send(ctx context.Context, c echo.Context, e *editing) (parkade.Op
 		Verb: parkade.Replay, Items: []store.Planned{v.Item}, Expect: &store.Expect{Count: 1}, Target: target, Policy: v.Policy, Delay: delay,
 		By: actor(c), Reason: e.target.why, IdempotencyKey: e.target.key, RequestHash: hash,
 	}
-	if !same(e.draft, e.from.Draft) {
+	if e.edited {
 		n.Edit = new(e.edit(n.By))
 	}
 	if e.message.State != parkade.Parked {
@@ -151,10 +153,10 @@ func (h edits) preview(ctx context.Context, e *editing) (replay.Preview, parkade
 		return replay.Preview{}, target, err
 	}
 	r := replay.PreviewRequest{Message: e.id, Target: target}
-	if same(e.draft, e.from.Draft) {
-		r.Sends = &e.base
-	} else {
+	if e.edited {
 		r.Draft = &e.draft
+	} else {
+		r.Sends = &e.base
 	}
 	v, err := h.Planner.Preview(ctx, r)
 	return v, target, err

@@ -27,7 +27,8 @@ const (
 
 // compareBodies compares two bodies line by line, as text where both are, else as
 // hex. cut says that there is more than is shown, or that they are too large.
-func compareBodies(before, after typing) (lines []views.DiffLine, cut bool) {
+func compareBodies(a, b parkade.Draft) (lines []views.DiffLine, cut bool) {
+	before, after := typingIn(a, AsText), typingIn(b, AsText)
 	was, is := before.text, after.text
 	if before.As != AsText || after.As != AsText || before.coding != after.coding {
 		was, is = hexText(before.body), hexText(after.body)
@@ -159,14 +160,7 @@ func (c *changes) add(where, was, is string, before, after bool) {
 	if was == is && before == after {
 		return
 	}
-	*c = append(*c, views.Change{Where: where, Before: shorten(was), After: shorten(is), Added: !before, Gone: !after})
-}
-
-func shorten(s string) string {
-	if len(s) <= listedBytes {
-		return s
-	}
-	return strings.ToValidUTF8(s[:listedBytes], "") + "…"
+	*c = append(*c, views.Change{Where: where, Before: clip(was, listedBytes), After: clip(is, listedBytes), Added: !before, Gone: !after})
 }
 
 func (c *changes) headers(was, is parkade.Table) {

@@ -96,7 +96,7 @@ func fieldValue(f views.EditField, at string) (any, error) {
 	}
 	v, err := readTyped(f.Type, raw, at, 0)
 	if err != nil {
-		return nil, parkade.Errorf(parkade.Invalid, "The header %s: %s isn't possible as %s.", f.Name, clip(text), f.Type).At(at).Because(err)
+		return nil, parkade.Errorf(parkade.Invalid, "The header %s: %s isn't possible as %s.", f.Name, clip(text, quotedBytes), f.Type).At(at).Because(err)
 	}
 	return v, nil
 }

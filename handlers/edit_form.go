@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -125,7 +126,7 @@ func (f *editForm) draft(base parkade.Draft) (parkade.Draft, error) {
 	case f.file != nil:
 		out.Body = f.file
 	case f.body != nil:
-		form := typingOf(base.Body, parkade.Text(base.Properties.ContentType), parkade.Text(base.Properties.ContentEncoding), f.as)
+		form := typingIn(base, f.as)
 		if out.Body, err = form.typedAs(*f.body, parkade.Text(out.Properties.ContentEncoding)); err != nil {
 			return out, err
 		}
@@ -186,12 +187,12 @@ func (f *editForm) hash() [32]byte {
 
 // same reports whether two drafts would send the same.
 func same(a, b parkade.Draft) bool {
-	bytesOf := func(d parkade.Draft) []byte {
+	carries := func(d parkade.Draft) string {
 		p, _ := d.Properties.AppendBinary(nil) // what can't be encoded is refused by the preview
 		h, _ := d.Headers.AppendBinary(nil)
-		return slices.Concat(p, []byte{0}, h, []byte{0}, d.Body)
+		return string(p) + "\x00" + string(h)
 	}
-	return string(bytesOf(a)) == string(bytesOf(b))
+	return bytes.Equal(a.Body, b.Body) && carries(a) == carries(b)
 }
 
 // neverSent reports whether every replay strips a header, so that a form has no

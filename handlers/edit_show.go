@@ -65,7 +65,7 @@ func againWords(s parkade.State) string {
 // the version that the form starts from.
 func (e *editing) fill(p *views.EditPage) {
 	d := e.from.Draft
-	form := typingOf(d.Body, parkade.Text(d.Properties.ContentType), parkade.Text(d.Properties.ContentEncoding), e.as)
+	form := typingIn(d, e.as)
 	p.As, p.Text, p.BodyNote = string(form.As), form.Text, form.keeps()
 	if e.body != nil {
 		p.Text = *e.body
@@ -100,7 +100,7 @@ func (e *editing) takeFile() error {
 		return parkade.Errorf(parkade.TooLarge, "A file of %s has to be kept first: choose it again, press Keep as draft, and preview that version.", views.Size(int64(len(file)))).At("file")
 	}
 	text := string(file)
-	form := typingOf(was.Body, parkade.Text(was.Properties.ContentType), parkade.Text(was.Properties.ContentEncoding), AsText)
+	form := typingIn(was, AsText)
 	e.as = AsBase64
 	e.body = new(base64Text(file))
 	if same, err := form.typedAs(text, parkade.Text(e.draft.Properties.ContentEncoding)); form.As == AsText && typeable(text) && err == nil && bytes.Equal(same, file) {
@@ -201,14 +201,12 @@ func (h edits) foresee(ctx context.Context, e *editing, p *views.EditPage) error
 	if !e.sent {
 		return nil
 	}
-	before := typingOf(e.from.Draft.Body, "", parkade.Text(e.from.Draft.Properties.ContentEncoding), AsText)
-	after := typingOf(e.draft.Body, "", parkade.Text(e.draft.Properties.ContentEncoding), AsText)
 	shown := &views.EditPreview{
-		Edited: !same(e.draft, e.from.Draft), Hash: v.Hash, SHA256: hex.EncodeToString(v.BodyHash[:]), Size: int64(len(e.draft.Body)),
+		Edited: e.edited, Hash: v.Hash, SHA256: hex.EncodeToString(v.BodyHash[:]), Size: int64(len(e.draft.Body)),
 		Was: e.from.Size, Changes: changed(e.from.Draft, e.draft), Carried: carried(e.draft.Content, v.Policy, v.Message),
 		Chosen: v.Chosen, Findings: v.Findings, Refused: v.Refused(),
 	}
-	shown.Diff, shown.Cut = compareBodies(before, after)
+	shown.Diff, shown.Cut = compareBodies(e.from.Draft, e.draft)
 	for _, f := range v.Facts {
 		shown.Facts = append(shown.Facts, views.EditFact{Queue: f.Queue, Consumers: f.Consumers, Ready: f.Ready})
 	}
@@ -229,8 +227,7 @@ func (h edits) clash(ctx context.Context, e *editing, p *views.EditPage) error {
 	p.Seen = e.message.Version
 	p.Clash = &views.Clash{Theirs: theirs}
 	if e.wrong == nil {
-		encoding := parkade.Text(theirs.Draft.Properties.ContentEncoding)
-		p.Clash.Diff, _ = compareBodies(typingOf(theirs.Draft.Body, "", encoding, AsText), typingOf(e.draft.Body, "", encoding, AsText))
+		p.Clash.Diff, _ = compareBodies(theirs.Draft, e.draft)
 		p.Clash.Fields = changed(theirs.Draft, e.draft)
 	}
 	return nil

@@ -57,6 +57,11 @@ func typingOf(body []byte, contentType, encoding string, as As) typing {
 	return t
 }
 
+// typingIn opens the body of a draft.
+func typingIn(d parkade.Draft, as As) typing {
+	return typingOf(d.Body, parkade.Text(d.Properties.ContentType), parkade.Text(d.Properties.ContentEncoding), as)
+}
+
 // typed returns the bytes that stand for a text of the form. An untouched text is
 // the body itself, byte by byte.
 func (t typing) typed(text string) ([]byte, error) {
