@@ -1,61 +1,14 @@
 package web_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/legacy"
-
 	"parkade"
-	"parkade/api"
 	"parkade/handlers"
 	"parkade/store"
 	"parkade/store/storetest"
 )
-
-// description loads the description, and forbids in answers what it doesn't name.
-func description(t *testing.T) (*openapi3.T, routers.Router) {
-	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(api.Description)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doc.Validate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for name, s := range doc.Components.Schemas {
-		if name != "Message" { // which MessageDetail extends
-			forbidOthers(s)
-		}
-	}
-	router, err := legacy.NewRouter(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc, router
-}
-
-func forbidOthers(ref *openapi3.SchemaRef) {
-	if ref == nil || ref.Ref != "" || ref.Value == nil || len(ref.Value.AllOf) > 0 {
-		return
-	}
-	s := ref.Value
-	if len(s.Properties) > 0 && s.AdditionalProperties.Schema == nil {
-		s.AdditionalProperties = openapi3.AdditionalProperties{Has: new(false)}
-	}
-	for _, p := range s.Properties {
-		forbidOthers(p)
-	}
-	forbidOthers(s.Items)
-}
 
 // stocked is a site with messages in several states: 1 is parked, 2 was replayed
 // and came back as 5, 3 is in doubt, 4 is discarded.
@@ -278,76 +231,5 @@ func TestTheAPIIsWhatItsDescriptionSays(t *testing.T) {
 				t.Errorf("%s %s was never called with success", method, path)
 			}
 		}
-	}
-}
-
-// conforms holds a request that succeeded, and any answer, against the description.
-func conforms(t *testing.T, router routers.Router, method, path, body string, answer *httptest.ResponseRecorder) (operation string, err error) {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, "/api/v1"+path, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	route, params, err := router.FindRoute(r)
-	if err != nil {
-		return "", err
-	}
-	in := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}
-	if answer.Code < http.StatusMultipleChoices {
-		if err := openapi3filter.ValidateRequest(t.Context(), in); err != nil {
-			return route.Operation.OperationID, err
-		}
-	}
-	return route.Operation.OperationID, openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: in, Status: answer.Code, Header: answer.Header(), Body: io.NopCloser(bytes.NewReader(answer.Body.Bytes())),
-		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
-	})
-}
-
-func TestTheSameIdempotencyKeyNeverActsTwice(t *testing.T) {
-	t.Parallel()
-	s := stocked(t)
-	create := func(key, body string) (*httptest.ResponseRecorder, string) {
-		w := s.ask(t, "POST", "/api/v1/operations", body, "Idempotency-Key", key)
-		var o struct{ ID string }
-		_ = json.Unmarshal(w.Body.Bytes(), &o)
-		return w, o.ID
-	}
-	const replay = `{"verb": "replay", "select": {"ids": ["1"]}}`
-	first, id := create("k", replay)
-	if first.Code != http.StatusCreated || first.Header().Get("Location") != "/api/v1/operations/"+id {
-		t.Fatalf("status %d, location %s", first.Code, first.Header().Get("Location"))
-	}
-	if again, same := create("k", `{ "select": {"ids": ["1"]}, "verb": "replay" }`); again.Code != http.StatusCreated || same != id {
-		t.Errorf("again: status %d, operation %s, want %s", again.Code, same, id)
-	}
-	if other, _ := create("k", `{"verb": "replay", "select": {"ids": ["2"]}, "include": ["replayed"]}`); other.Code != http.StatusConflict {
-		t.Errorf("another request with the same key: status %d", other.Code)
-	}
-	if held, _ := create("l", replay); held.Code != http.StatusConflict {
-		t.Errorf("another key: status %d", held.Code)
-	}
-}
-
-func TestAReplayOfAFilterGoesWhereItsDryRunSaid(t *testing.T) {
-	t.Parallel()
-	s := stocked(t)
-	dry := s.ask(t, "POST", "/api/v1/operations", `{"verb": "replay", "select": {"filter": {"state": "parked"}}, "dry_run": true}`)
-	var plan struct {
-		Count  int64
-		Hash   string
-		Groups []struct{ Messages int64 }
-	}
-	if err := json.Unmarshal(dry.Body.Bytes(), &plan); err != nil || plan.Count != 2 || len(plan.Groups) != 1 {
-		t.Fatalf("planned %s (%v)", dry.Body, err)
-	}
-	expect := func(hash string) *httptest.ResponseRecorder {
-		return s.ask(t, "POST", "/api/v1/operations", `{"verb": "replay", "select": {"filter": {"state": "parked"}}, "expect": {"count": 2, "hash": "`+hash+`"}}`)
-	}
-	if w := expect("other"); w.Code != http.StatusConflict {
-		t.Errorf("a set that wasn't confirmed: status %d", w.Code)
-	}
-	if w := expect(plan.Hash); w.Code != http.StatusCreated {
-		t.Errorf("the set that was confirmed: status %d: %s", w.Code, w.Body)
 	}
 }
